@@ -19,6 +19,7 @@ import importlib
 import math
 import pkgutil
 import re
+import subprocess
 import time
 import tomllib
 import zlib
@@ -27,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -88,9 +89,13 @@ class Experiment:
     criterion: str
     source: str
     function: Callable[[], Findings]
+    #: dotted names of the product code that ran and is judged
+    path: tuple[str, ...] = ()
+    #: what was switched off, or set apart from the rig as it is shipped; empty for nothing
+    configuration: str = ""
 
     @property
-    def path(self) -> str:
+    def key(self) -> str:
         """``"RIG/ID"``."""
         return f"{self.group}/{self.id}"
 
@@ -109,6 +114,8 @@ class Entry:
     source: str
     note: str
     group: str = ""
+    path: tuple[str, ...] = ()  #: dotted names of the product code that ran and is judged
+    configuration: str = ""  #: what was switched off or set apart from the rig as it is shipped
     #: wall time of the function that measured it, [s]; several ids may share it
     seconds: float = 0.0
     figures: tuple[Figure, ...] = ()
@@ -116,7 +123,23 @@ class Entry:
     def to_json(self) -> dict[str, object]:
         """The line as ``farhand reproduce --json`` writes it."""
         keys = ("id", "title", "value", "unit", "criterion", "verdict", "source", "note")
-        return {key: getattr(self, key) for key in keys}
+        record: dict[str, object] = {key: getattr(self, key) for key in keys}
+        more = {"path": list(self.path), "configuration": self.configuration, "commit": commit()}
+        return record | more
+
+
+@functools.cache
+def commit() -> str:
+    """The commit of the code that runs, with ``+`` if it was changed since; empty if unknown."""
+    git = ["git", "-C", str(Path(farhand_lab.__path__[0]).parent)]
+    try:
+        head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True)
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", "farhand", "farhand_lab"], capture_output=True
+        )
+    except OSError:
+        return ""
+    return head.stdout.decode().strip() + ("+" if changed.stdout else "")
 
 
 _registry: dict[str, dict[str, Experiment]] = {}
@@ -147,6 +170,8 @@ def experiment(*ids: str, name: str = "") -> Callable[[F], F]:
             if id not in features(group):
                 raise UnknownName(f"feature of {group}", id, features(group))
             row = features(group)[id]
+            row = {"path": (), **row}
+            row["path"] = tuple(row["path"])
             known[id] = Experiment(id=id, group=group, name=own_name, function=function, **row)
         return function
 
@@ -154,8 +179,8 @@ def experiment(*ids: str, name: str = "") -> Callable[[F], F]:
 
 
 @functools.cache
-def features(group: str) -> dict[str, dict[str, str]]:
-    """Title, criterion, unit and source of every id of a rig."""
+def features(group: str) -> dict[str, dict[str, Any]]:
+    """Title, criterion, unit, source, path and configuration of every id of a rig."""
     path = Path(farhand_lab.__path__[0]) / group.replace("-", "_") / "features.toml"
     rows = tomllib.loads(path.read_text(encoding="utf-8"))
     return {id: {"unit": "", **row} for id, row in rows.items()}
@@ -300,7 +325,7 @@ def measure(
     entries: dict[str, Entry] = {}
     for function, served in by_function.items():
         if progress:
-            progress(len(entries), len(items), served[0].path)
+            progress(len(entries), len(items), served[0].key)
         start = time.perf_counter()
         try:
             findings = function()
@@ -311,10 +336,10 @@ def measure(
         else:
             seconds = time.perf_counter() - start
             judged = [judge(item, _finding_for(item, findings), seconds) for item in served]
-        entries |= {item.path: entry for item, entry in zip(served, judged, strict=True)}
+        entries |= {item.key: entry for item, entry in zip(served, judged, strict=True)}
     if progress:
         progress(len(items), len(items), "")
-    return [entries[item.path] for item in items]
+    return [entries[item.key] for item in items]
 
 
 def _finding_for(item: Experiment, findings: Findings) -> Finding:
@@ -324,7 +349,7 @@ def _finding_for(item: Experiment, findings: Findings) -> Finding:
         return findings[item.id]
     got = ", ".join(findings) if isinstance(findings, Mapping) else type(findings).__name__
     raise BadValue(
-        f"experiment {item.path} returned no finding for its id (got: {got or 'nothing'})"
+        f"experiment {item.key} returned no finding for its id (got: {got or 'nothing'})"
     )
 
 
@@ -346,9 +371,7 @@ def judge(item: Experiment, finding: Finding, seconds: float = 0.0) -> Entry:
         verdict = "differs"
         note = f"{note or 'cause not known'}; measured {value} {unit}".rstrip()
     elif finding.corrected and "errata" not in note:
-        raise BadValue(
-            f"experiment {item.path} is corrected, but its note {note!r} names no errata"
-        )
+        raise BadValue(f"experiment {item.key} is corrected, but its note {note!r} names no errata")
     return _entry(item, value, unit, verdict, note, seconds, tuple(finding.figures))
 
 
@@ -362,7 +385,14 @@ def _entry(
     figures: tuple[Figure, ...] = (),
 ) -> Entry:
     judged = (item.id, item.title, value, unit, item.criterion, verdict, item.source, note)
-    return Entry(*judged, group=item.group, seconds=seconds, figures=figures)
+    return Entry(
+        *judged,
+        group=item.group,
+        path=item.path,
+        configuration=item.configuration,
+        seconds=seconds,
+        figures=figures,
+    )
 
 
 def _plain(item: Experiment, value: object) -> Value:
@@ -376,4 +406,4 @@ def _plain(item: Experiment, value: object) -> Value:
         # Adding zero turns -0.0 into 0.0
         return float(f"{value:.{SIGNIFICANT_DIGITS}g}") + 0.0
     name = type(value).__name__
-    raise BadValue(f"experiment {item.path} returned {name}, not a number, yes/no or a word")
+    raise BadValue(f"experiment {item.key} returned {name}, not a number, yes/no or a word")

@@ -19,6 +19,13 @@ DAMPING = 0.01
 """ρ of the inverse of Γ, [1/kg] and [1/(kg·m²)]."""
 
 
+TIED_S = 0.3
+"""Time after an engagement in which the handle is set free, [s].
+
+While efforts fade in, the arm does not yet follow it: a free handle would run ahead, and then pull.
+"""
+
+
 class VirtualHandle:
     """A body without weight: where a leader's tool is to be.
 
@@ -80,7 +87,7 @@ class Admittance(Coupling):
         self.handle = VirtualHandle()
         self._terms: dict[str, ToolTerms] = {}
         self._force, self._error, self._rate = np.zeros(6), np.zeros(6), np.zeros(6)
-        self._acceleration = np.zeros(6)
+        self._acceleration, self._since = np.zeros(6), 0.0
         self.refresh()
 
     def refresh(self) -> None:
@@ -89,10 +96,11 @@ class Admittance(Coupling):
         self._B = np.repeat([self.damping, self.rotational_damping], 3)
 
     def engage(self, a: Side, b: Side) -> None:
-        """Take the handle to the leader's tool, at rest."""
+        """Take the handle to the leader's tool, and let it move on with it."""
         super().engage(a, b)
         handle = self.handle
-        handle.position[:], handle.rotation[:], handle.twist[:] = a.position, a.rotation, 0.0
+        handle.position[:], handle.rotation[:], handle.twist[:] = a.position, a.rotation, a.twist
+        self._since = 0.0
 
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
         """Move the handle; pull the leader to it and the follower to the mapped leader."""
@@ -135,7 +143,18 @@ class Admittance(Coupling):
         handle.twist[:] = twist
         handle.position += handle.twist[:3] * dt
         handle.rotation[:] = rotation_from_vector(handle.twist[3:] * dt).dot(handle.rotation)
+        self._since += dt
+        if self._since < TIED_S:
+            self._tie(a, self._since / TIED_S)
         self._hold_back(a)
+
+    def _tie(self, a: Side, share: float) -> None:
+        """Let the handle keep this share of its lead over the tool."""
+        handle = self.handle
+        turned = rotation_vector(handle.rotation.dot(a.rotation.T))
+        handle.position[:] = a.position + share * (handle.position - a.position)
+        handle.rotation[:] = rotation_from_vector(share * turned).dot(a.rotation)
+        handle.twist[:] = a.twist + share * (handle.twist - a.twist)
 
     def _hold_back(self, a: Side) -> None:
         """Keep the handle on its leash, and stop what runs against it."""

@@ -15,7 +15,7 @@ from farhand.errors import BadValue, FarhandError, LinkError, OutOfRange
 Array: TypeAlias = NDArray[np.float64]
 
 MAGIC = b"FARH"
-VERSION = 3
+VERSION = 4
 MAX_COORDINATES = 2700  # keeps the largest packet, sealed, inside one UDP datagram
 
 _IDENTITY = struct.Struct("<4sIIIQ")  # magic, version, nq, nv, model hash
@@ -63,7 +63,8 @@ _OPTIONAL = {
 
 def _sizes(nq: int, nv: int) -> dict[str, int]:
     """Length of every array field in the order of the layout, those of fixed length first."""
-    pose = dict(tool_quaternion=4, offset_quaternion=4, tool_position=3, offset_position=3)
+    pose = dict(tool_quaternion=4, offset_quaternion=4, offset_position=3, map_shape=5)
+    pose["tool_position"] = 3
     port = dict(tool_twist=6, port_energy_in=6, port_energy_out=6)
     optional = dict(measured_wrench=6, commanded_wrench=6, gripper=2)
     return pose | port | optional | {"q": nq, "v": nv, "external_torque": nv}
@@ -150,8 +151,8 @@ class Packet:
     0        magic ``FARH``, version, nq, nv (u32 each), model hash (u64)
     24       sequence (u64), time_ns, echo_time_ns, echo_age_ns (i64 each)
     56       flags, mode, engagement_id, buttons (u32 each)
-    72       f64: tool_quaternion (4), offset_quaternion (4), tool_position (3),
-             offset_position (3), tool_twist (6), port_energy_in (6), port_energy_out (6),
+    72       f64: tool_quaternion (4), offset_quaternion (4), offset_position (3), map_shape (5),
+             tool_position (3), tool_twist (6), port_energy_in (6), port_energy_out (6),
              measured_wrench (6), commanded_wrench (6), gripper (2), q (nq), v (nv),
              external_torque (nv)
     =======  ======================================================================================
@@ -173,13 +174,14 @@ class Packet:
         mode: the sender's mode of operation, as the session numbers them.
         engagement_id: counts engagements, so that offsets match the engagement they belong to.
         buttons: one bit per button, set while pressed.
+        map: the sender's map as one view (12): offset_quaternion, offset_position, map_shape.
 
     Raises:
         OutOfRange: for a negative or too large number of coordinates.
     """
 
     __slots__ = (
-        *("nq", "nv", "model_hash", "size", "_buffer", "_view", "_identity"),
+        *("nq", "nv", "model_hash", "size", "map", "_buffer", "_view", "_identity"),
         *_SCALAR_LIMITS,
         *(f"_{name}" for name in _sizes(0, 0)),
     )
@@ -192,6 +194,9 @@ class Packet:
     offset_position: Array = _array("offset_position", "Offset from engagement (3), [m].")
     offset_quaternion: Array = _array(
         "offset_quaternion", "Rotation offset from engagement (4), x y z w, [-]."
+    )
+    map_shape: Array = _array(
+        "map_shape", "Motion scale, force scale and axes of the sender's map (5), [-] and [rad]."
     )
     port_energy_in: Array = _array("port_energy_in", "Put into the port, per axis (6), [J].")
     port_energy_out: Array = _array("port_energy_out", "Taken from the port, per axis (6), [J].")
@@ -231,7 +236,9 @@ class Packet:
         self._view = memoryview(self._buffer)
         for name, view in _views(self._buffer, nq, nv).items():
             setattr(self, f"_{name}", view)
+        self.map = np.frombuffer(self._buffer, "<f8", 12, _FLOATS_AT + 8 * 4)
         self.tool_quaternion[3] = self.offset_quaternion[3] = 1.0
+        self.map_shape[:2] = 1.0
 
     def blank(self) -> Packet:
         """An empty packet of the same layout and model."""

@@ -314,6 +314,9 @@ class Session:
 
     def _carry_out(self, request: Request, now_ns: int) -> Outcome:
         if request.name == "set":
+            for bridge in self.bridges:
+                if why := bridge.objection(request.path):
+                    return Outcome.refused(why)
             value = assign(self.parameters, request.path, request.value)
             return Outcome(text=f"now {value}")
         if request.name == "stop":

@@ -307,14 +307,25 @@ class PenMapping(WorkspaceMapping):
         super().__post_init__()
         self.twist = np.zeros(6)
 
-    def refresh(self) -> None:
-        """Recompute what depends on the parameters; an existing target stays where it is."""
+    def adopt(self, shape: Array, position: Array, rotation: Array) -> tuple[float, float]:
+        """Take over the leader's map; the limiter decides how fast the setpoint follows it."""
+        if not self._take_shape(shape):
+            return math.inf, math.inf
+        self.offset_position, self.offset_rotation = position, rotation
+        return 0.0, 0.0
+
+    def _lay_axes(self) -> None:
         A = rotation_from_vector(self.axes)
         # half and quarter turns are exact
         near = np.round(A)
         self._A = np.where(np.abs(A - near) < 1e-9, near, A)
         self._scale, self.plain = self.motion_scale, False
         self._A_turn = rotation_from_vector(self.turn) @ self._A
+        self.revision += 1
+
+    def refresh(self) -> None:
+        """Recompute what depends on the parameters; an existing target stays where it is."""
+        self._lay_axes()
         if self._leader is not None and self._placed:
             self.hybrid.place(self._pen(self._leader[0]), self.hybrid.position)
         else:

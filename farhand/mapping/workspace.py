@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,10 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.spatial import Array, rotation_from_vector
+from farhand.spatial import Array, rotation_from_vector, rotation_vector
+
+SCALE_LIMITS = (0.01, 100.0)
+"""Smallest and largest scale of motion, [-]."""
 
 
 @dataclass
@@ -34,13 +38,14 @@ class WorkspaceMapping:
         offset_position: Δp, [m].
         offset_rotation: ΔR.
         plain: True when the workspace is neither turned nor scaled.
+        revision: counts changes of the map, so that an end of a link notices them.
         position: p_t at the last :meth:`forward`, [m].
         rotation: R_t at the last :meth:`forward`.
         twist: at the last :meth:`forward`, [m/s] and [rad/s].
     """
 
-    motion_scale: float = parameter(1.0, "-", "follower metres per leader metre", 0.01, 100.0)
-    force_scale: float = parameter(1.0, "-", "how strongly the hand feels", 0.0, 100.0)
+    motion_scale: float = parameter(1.0, "-", "follower metres per leader metre", *SCALE_LIMITS)
+    force_scale: float = parameter(1.0, "-", "how strongly the hand feels", 0.0, SCALE_LIMITS[1])
     axes: Array = parameter(
         (0.0, 0.0, 0.0), "rad", "rotation vector from leader axes to follower axes", -6.3, 6.3
     )
@@ -48,17 +53,59 @@ class WorkspaceMapping:
     def __post_init__(self) -> None:
         self.offset_position, self.offset_rotation = np.zeros(3), np.eye(3)
         self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
-        self._A, self._scale = np.eye(3), 1.0
+        self._A, self._scale, self.revision = np.eye(3), 1.0, 0
         self._leader: tuple[Array, Array] | None = None
         self.refresh()
+
+    @property
+    def shape(self) -> tuple[float, ...]:
+        """Motion scale, force scale and axes: what both ends of a link must have in common."""
+        return (self.motion_scale, self.force_scale, *self.axes.tolist())
+
+    def adopt(self, shape: Array, position: Array, rotation: Array) -> tuple[float, float]:
+        """Take over the map of the other end; by how much that moves the target, [m] and [rad].
+
+        Args:
+            shape: as :attr:`shape`.
+            position: its Δp, [m].
+            rotation: its ΔR.
+        """
+        before = self._target()
+        if not self._take_shape(shape):
+            return math.inf, math.inf
+        self.offset_position, self.offset_rotation = position, rotation
+        after = self._target()
+        turned = rotation_vector(after[1] @ before[1].T)
+        return float(np.linalg.norm(after[0] - before[0])), float(np.linalg.norm(turned))
+
+    def _take_shape(self, shape: Array) -> bool:
+        """Set the parameters from the other end's; False, and nothing done, if out of range."""
+        motion, force, *axes = shape.tolist()
+        if not (SCALE_LIMITS[0] <= motion <= SCALE_LIMITS[1] and 0.0 <= force <= SCALE_LIMITS[1]):
+            return False
+        if (motion, force, *axes) != self.shape:
+            self.motion_scale, self.force_scale, self.axes = motion, force, np.array(axes)
+            self._lay_axes()
+        return True
+
+    def _target(self) -> tuple[Array, Array]:
+        """Where the target is for the last pose of the leader."""
+        if self._leader is not None:
+            self._map_pose(*self._leader)
+        return self.position.copy(), self.rotation.copy()
+
+    def _lay_axes(self) -> None:
+        """Take the axes and the scale from the parameters."""
+        self._A, self._scale = rotation_from_vector(self.axes), self.motion_scale
+        self.plain = self._scale == 1.0 and not self.axes.any()
+        self.revision += 1
 
     def refresh(self) -> None:
         """Recompute what depends on the parameters; a change during a run moves no target."""
         # where the target is under the old axes and scale
         if self._leader is not None:
             self._map_pose(*self._leader)
-        self._A, self._scale = rotation_from_vector(self.axes), self.motion_scale
-        self.plain = self._scale == 1.0 and not self.axes.any()
+        self._lay_axes()
         if self._leader is not None:
             self._set_offsets(*self._leader, self.position, self.rotation)
 
@@ -122,17 +169,6 @@ class PositionOnlyMapping(WorkspaceMapping):
     power dual of a rotation that is not followed.
     """
 
-    def refresh(self) -> None:
-        """Recompute what depends on the parameters; the target stays."""
-        kept = self.offset_rotation
-        super().refresh()
-        self.offset_rotation = kept
-
-    def capture(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
-        """Choose the offset so that a maps onto b, and keep b's orientation."""
-        super().capture(p_a, R_a, p_b, R_b)
-        self.offset_rotation = np.array(R_b)
-
     def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
         """Map the leader's position and velocity, into the attributes."""
         super().forward(p_a, R_a, twist_a)
@@ -150,6 +186,14 @@ class PositionOnlyMapping(WorkspaceMapping):
         matrix = super().matrix
         matrix[3:] = 0.0
         return matrix
+
+    def _set_offsets(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
+        super()._set_offsets(p_a, R_a, p_b, R_b)
+        self.offset_rotation = np.array(R_b)
+
+    def _map_pose(self, p_a: Array, R_a: Array) -> None:
+        super()._map_pose(p_a, R_a)
+        self.rotation[:] = self.offset_rotation
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,24 @@ Report = Callable[[int, str], None]
 
 @dataclass
 class Watchdog:
-    """Decides when silence has lasted too long."""
+    """Decides when silence has lasted too long, and how far a new map may move the target."""
 
     silence: float = parameter(0.2, "s", "longest time without a packet", 0.001, 1000.0)
     age: float = parameter(0.5, "s", "oldest state acted on, across a network", 0.001, 1000.0)
+    jump: float = parameter(0.02, "m", "how far a new map may move the target", 0.0, 10.0)
+    turn: float = parameter(0.1, "rad", "how far a new map may turn the target", 0.0, 10.0)
 
     def has_expired(self, silent_ns: int) -> bool:
         """Whether ``silent_ns`` [ns] of silence are too long."""
         return silent_ns > self.silence * 1e9
+
+    def objection(self, jump: float, turn: float) -> str:
+        """Why a map that moves the target by so much at once, [m] and [rad], is not followed."""
+        if jump <= self.jump and turn <= self.turn:
+            return ""
+        moved = f"{1e3 * jump:.0f} mm and {turn:.2f} rad at once"
+        limits = f"limits {1e3 * self.jump:g} mm and {self.turn:g} rad"
+        return f"a new map would move the target by {moved} ({limits})"
 
 
 @dataclass

@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.coupling import Admittance
+from farhand.coupling.admittance import TIED_S
 
 DT = 1e-3
 
 
 def engaged(pair, **parameters):
-    """A law engaged on two arms at rest, untouched."""
+    """A law engaged on two arms at rest, untouched until its handle is free."""
     law, (a, b) = Admittance(**parameters), pair(1, moving=False)
     a.wrench, b.wrench = np.zeros(6), np.zeros(6)
     law.engage(a, b)
+    for _ in range(round(TIED_S / DT) + 1):
+        law.step(a, b, DT)
     return law, a, b
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from farhand.errors import BadValue, UnknownName
 from farhand_lab import harness
-from farhand_lab.harness import Experiment, Finding, judge
+from farhand_lab.harness import Experiment, Finding, commit, judge
 
 TOY = """
 @experiment("T-10")
@@ -20,7 +20,10 @@ def free_motion(): return Finding(0.2, ok=True)
 """
 
 TRACKING = Experiment(
-    "D-30", "Tracking", "dual-arm", "tracking", "mm", "< 1 mm", "a thesis", lambda: Finding(0, True)
+    *("D-30", "Tracking", "dual-arm", "tracking", "mm", "< 1 mm", "a thesis"),
+    lambda: Finding(0, True),
+    path=("farhand.arm",),
+    configuration="without friction",
 )
 
 
@@ -36,6 +39,9 @@ def test_a_met_criterion_is_a_pass():
         "verdict": "pass",
         "source": "a thesis",
         "note": "",
+        "path": ["farhand.arm"],
+        "configuration": "without friction",
+        "commit": commit(),
     }
 
 

@@ -22,8 +22,9 @@ SEQUENCE, TIME, ECHO_TIME, ECHO_AGE, FLAGS, FLOATS = (24, 32, 40, 48, 56, 72)
 ARRAYS = {
     "tool_quaternion": 4,
     "offset_quaternion": 4,
-    "tool_position": 3,
     "offset_position": 3,
+    "map_shape": 5,
+    "tool_position": 3,
     "tool_twist": 6,
     "port_energy_in": 6,
     "port_energy_out": 6,
@@ -131,8 +132,8 @@ def test_the_layout_is_the_documented_one() -> None:
     """
     packet = full_packet()
     data = packet.to_bytes()
-    assert len(data) == packet.size == 72 + 8 * (46 + 7 + 6 + 6)
-    assert struct.unpack_from("<4sIIIQ", data) == (b"FARH", 3, 7, 6, HASH)
+    assert len(data) == packet.size == 72 + 8 * (51 + 7 + 6 + 6)
+    assert struct.unpack_from("<4sIIIQ", data) == (b"FARH", 4, 7, 6, HASH)
     flags = Flag.MEASURED_WRENCH | Flag.COMMANDED_WRENCH | Flag.GRIPPER | Flag.EXTERNAL_TORQUE
     assert struct.unpack_from("<QqqqIIII", data, SEQUENCE) == (11, 12, 13, 14, flags, 15, 16, 17)
     for name, size in ARRAYS.items():
@@ -206,15 +207,15 @@ def test_a_misspelt_field_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "0 bytes, expected 592"),
-        (b"FARH", "4 bytes, expected 592"),
-        (full_packet().to_bytes()[:-1], "591 bytes, expected 592 for nq = 7, nv = 6"),
-        (full_packet().to_bytes() + b"\0", "593 bytes, expected 592"),
+        (b"", "0 bytes, expected 632"),
+        (b"FARH", "4 bytes, expected 632"),
+        (full_packet().to_bytes()[:-1], "631 bytes, expected 632 for nq = 7, nv = 6"),
+        (full_packet().to_bytes() + b"\0", "633 bytes, expected 632"),
         (
             changed(lambda data: data.__setitem__(0, 0)),
             r"starts with b'\\x00ARH', expected b'FARH'",
         ),
-        (changed(lambda data: data.__setitem__(4, 1)), "version 1, expected 3"),
+        (changed(lambda data: data.__setitem__(4, 1)), "version 1, expected 4"),
         (Packet(6, 6, HASH).to_bytes(), "nq 6, expected 7"),
         (Packet(7, 7, HASH).to_bytes(), "nv 7, expected 6"),
         (Packet(7, 6, HASH + 1).to_bytes(), f"model hash {HASH + 1}, expected {HASH}"),
@@ -307,7 +308,7 @@ def test_random_bytes_raise_nothing_but_a_link_error(data: bytes) -> None:
         full_packet().load(data)
 
 
-@given(st.lists(st.tuples(st.integers(0, 591), st.integers(0, 255)), max_size=40))
+@given(st.lists(st.tuples(st.integers(0, 631), st.integers(0, 255)), max_size=40))
 def test_a_tampered_packet_is_well_formed_or_refused(changes: list[tuple[int, int]]) -> None:
     """Flipped bytes either make another well-formed packet or a refusal, never another error or a
     NaN.

@@ -41,6 +41,8 @@ class Playout:
         tool_position: [m].
         tool_quaternion: (x, y, z, w).
         tool_twist: [m/s] and [rad/s].
+        engagement_id: number of the engagement that what is played belongs to.
+        map: the other side's map in the last packet that was played, as :attr:`Packet.map`.
         measured_wrench: [N] and [N·m]; None where none was measured.
         commanded_wrench: [N] and [N·m]; None where none was sent.
     """
@@ -50,7 +52,8 @@ class Playout:
         sizes |= {"tool_quaternion": 4, "q": nq, "tool_position": 3}
         width = sum(sizes.values())
         self._rows, self._times = np.zeros((KEPT, width)), [0] * KEPT
-        self._known = [(False, False)] * KEPT
+        self._known, self._engagements = [(False, False)] * KEPT, [0] * KEPT
+        self._maps = np.zeros((KEPT, 12))
         self._now, self._way = np.zeros(width), np.zeros(width)
         self._columns: dict[str, slice] = {}
         start = 0
@@ -69,6 +72,7 @@ class Playout:
         self.commanded_wrench: Array | None = None
         self._smooth = [("tool_position", "tool_twist")] + ([("q", "v")] if nq == nv else [])
         self._newest, self._older = -1, 0
+        self.engagement_id, self.map = 0, self._maps[0]
         self.age_ns, self.behind_ns, self.waits_ns = 0, 0, 0
         self._arrival_age_ns = 0
         self._latest, self._since_ns, self._last_ns = (0, 0), 0, 0
@@ -88,6 +92,7 @@ class Playout:
         row[columns["_measured"]] = 0.0 if measured is None else measured
         row[columns["_commanded"]] = 0.0 if commanded is None else commanded
         self._known[at] = measured is not None, commanded is not None
+        self._engagements[at], self._maps[at] = packet.engagement_id, packet.map
         self._times[at], self._arrival_age_ns = packet.time_ns, now_ns - packet.time_ns
 
     def play(self, now_ns: int) -> None:
@@ -100,6 +105,7 @@ class Playout:
         while self._older < self._newest and self._times[(self._older + 1) % KEPT] <= time_ns:
             self._older += 1
         older, newer = self._older % KEPT, min(self._older + 1, self._newest) % KEPT
+        self.engagement_id, self.map = self._engagements[older], self._maps[older]
         gap = self._times[newer] - self._times[older]
         share = (time_ns - self._times[older]) / gap if gap > 0 else 0.0
         self._between(older, newer, share, gap * 1e-9)

@@ -17,6 +17,9 @@ from farhand.spatial import Array, rotation_from_vector, rotation_vector, total
 DAMPER_WEIGHTS = np.repeat([1.0, 0.01], 3)
 """A damper in [N·s/m] for translation is a hundredth of it in [N·m·s/rad] for rotation."""
 
+SHOWN_TIME_S = 0.02
+"""Time constant with which the velocity of a reference that is held back changes, [s]."""
+
 RETURN_DECAY_S = 0.1
 """Round trip after which only 1/e of what the follower gives back reaches the leader, [s].
 
@@ -235,12 +238,12 @@ class FollowerPort(EnergyPort):
         super().__init__(settings)
         self.inside = 0.0  #: energy that the law at this end has taken in and not given out, [J]
         self._position, self._rotation = np.zeros(3), np.eye(3)
-        self._started = False
+        self._started, self._shown = False, 1.0
 
     def begin(self) -> None:
         """Start a new engagement: nothing is held back, and displacements count from here."""
         self.behind[:] = 0.0
-        self._started = False
+        self._started, self._shown = False, 1.0
 
     def lead(
         self, remote: Side, position: Array, rotation: Array, twist: Array, force: Array, dt: float
@@ -254,7 +257,9 @@ class FollowerPort(EnergyPort):
         self.behind -= allowed * back
         remote.position[:] = position - self.behind[:3]
         remote.rotation[:] = rotation_from_vector(-self.behind[3:]) @ rotation
-        remote.twist[:] = share * twist
+        # A reference that stops and goes from tick to tick would make the law's damper rattle.
+        self._shown += (share - self._shown) * min(1.0, dt / SHOWN_TIME_S)
+        remote.twist[:] = self._shown * twist
 
     def push(self, wrench: Array, twist: Array, dt: float, gain: float = 1.0) -> Array:
         """The law's wrench, with damping if the law at this end has created energy."""

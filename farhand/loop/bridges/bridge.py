@@ -23,6 +23,7 @@ class Bridge(ABC):
         period_ns: time between evaluations, [ns].
 
     Attributes:
+        period: time between evaluations, [s].
         stream: where it publishes; the session adds it to its telemetry.
     """
 
@@ -32,7 +33,7 @@ class Bridge(ABC):
         self.a = a
         self.b = b
         self.laws = laws
-        self.period_ns = period_ns
+        self.period_ns, self.period = period_ns, period_ns * 1e-9
         self.stations: tuple[Station, ...] = (a.station, b.station)
         self._last_ns = 0
         self._law_error = laws[-1].error
@@ -59,6 +60,10 @@ class Bridge(ABC):
         # One end may stand for both, so each remark comes once.
         remarks = dict.fromkeys(end.dropped for end in (self.a, self.b) if end.dropped)
         return Outcome(text="; ".join(["done", *remarks]))
+
+    def objection(self, path: str) -> str:
+        """Why the parameter of this name cannot be set here; empty if it can."""
+        return ""
 
     @abstractmethod
     def release(self) -> None:

@@ -59,7 +59,8 @@ class DirectBridge(Bridge):
         if not engagement.wanted:
             a.part()
             b.part()
-        gain = engagement.step(dt)
+        # after a pause efforts fade no faster than otherwise
+        gain = engagement.step(min(dt, self.period))
         a.apply(gain, dt)
         b.apply(gain, dt)
 

@@ -81,11 +81,11 @@ class LinkEnd(End):
             port.attach(law, station.drives)
         # Position, rotation and twist of the other tool by the packets, before the layer acts.
         self._heard = np.zeros(3), np.eye(3), np.zeros(6)
-        self._reflected = np.zeros(6)
+        self._reflected, self._told = np.zeros(6), self.contribution.wrench
         self.trip: Trip | None = None
         self.pending, self.switch = False, Switch()
         self._engaged_ns, self._generation, self._met = 0, endpoint.generation, False
-        self._leader_offset = np.zeros(3)
+        self._leader_map, self._map_revision = np.zeros(12), -1
 
     def receive(self, now_ns: int) -> None:
         """Read what has arrived, and notice silence."""
@@ -136,13 +136,19 @@ class LinkEnd(End):
             self.port.forget()
             self.playout.begin()
 
-    def step(self, now_ns: int, dt: float) -> None:
-        """Evaluate this end's law, apply its own half, and send this side's state."""
+    def step(self, now_ns: int, dt: float, period: float) -> None:
+        """Evaluate this end's law, apply its own half, and send this side's state.
+
+        Args:
+            now_ns: the time, [ns].
+            dt: since the last step, [s].
+            period: most that the efforts fade by in one step, also after a pause, [s].
+        """
         if self.engagement.wanted:
             self._evaluate(now_ns, dt)
         if not self.engagement.wanted:
             self.part()
-        self.apply(self.engagement.step(dt), dt)
+        self.apply(self.engagement.step(min(dt, period)), dt)
         self.energies.add(self.contribution.wrench, self.station.arm.twist, dt)
         self.send(now_ns)
 
@@ -155,15 +161,18 @@ class LinkEnd(End):
         """Give the station the faded wrench that the layer allows, and account for its energy."""
         if self.port is None:
             super().apply(gain, dt)
+            self._told = self.contribution.wrench
             return
         twist, contribution = self.station.arm.twist, self.contribution
-        contribution.gain = gain
-        contribution.wrench = self.port.push(self.asked, twist, dt, gain)
+        contribution.gain = left = self.bounded(gain, dt)
+        contribution.wrench = self.port.push(self.asked, twist, dt, left)
         self.energy -= float(contribution.wrench.dot(twist)) * dt
+        # The other arm has not tripped: what is cut here still fades there.
+        self._told = contribution.wrench if left == gain else gain * self.asked
         if not self.engagement.wanted and self._reflected.any():
             # The force that fades here still goes back, booked a tick later as while engaged.
             self.port.part(self._reflected, dt)
-            self.law.mapping.back(contribution.wrench, self._reflected)
+            self.law.mapping.back(self._told, self._reflected)
             np.negative(self._reflected, self._reflected)
 
     def _evaluate(self, now_ns: int, dt: float) -> None:
@@ -250,20 +259,33 @@ class LinkEnd(End):
         if not (incoming.engaged and incoming.deadman_held):
             engagement.release()
             return
-        new = incoming.engagement_id != engagement.number
+        # A layer plays packets out late: engagement, map and pose must belong together.
+        seen = incoming if self.playout is None else self.playout
+        new = seen.engagement_id != engagement.number
         able = new and self.station.guard.trip is None and engagement.gain == 0.0
         # A mapping with a state starts at this tool.
-        if able and self._couple(incoming.engagement_id, now_ns):
+        if able and self._couple(seen.engagement_id, now_ns):
             self.trip = None
             self._reflected[:] = 0.0
             if self.port is not None:
                 self.port.begin()
-        # The leader may also change its offset while coupled.
-        moved = new or not np.array_equal(self._leader_offset, incoming.offset_position)
-        if engagement.wanted and moved:
-            self._leader_offset[:] = incoming.offset_position
-            mapping.offset_position = incoming.offset_position.copy()
-            mapping.offset_rotation = rotation_from_quaternion(incoming.offset_quaternion)
+            self._adopt_map(seen.map)
+        # The leader may also change its map while coupled; what is set here does not count.
+        elif engagement.wanted and not (
+            self._map_revision == mapping.revision and np.array_equal(self._leader_map, seen.map)
+        ):
+            why = self.watchdog.objection(*self._adopt_map(seen.map))
+            if why:
+                self.trip = Trip(now_ns, "link", why)
+                engagement.release()
+
+    def _adopt_map(self, numbers: Array) -> tuple[float, float]:
+        """Take over the leader's map; by how much that moves the target, [m] and [rad]."""
+        mapping, kept = self.law.mapping, self._leader_map
+        kept[:] = numbers
+        moved = mapping.adopt(kept[7:], kept[4:7].copy(), rotation_from_quaternion(kept[:4]))
+        self._map_revision = mapping.revision
+        return moved
 
     def _read_packet(self, now_ns: int) -> None:
         packet = self.endpoint.incoming
@@ -311,12 +333,13 @@ class LinkEnd(End):
         packet.tool_twist = arm.twist
         packet.tool_quaternion = quaternion_from_rotation(arm.rotation)
         packet.measured_wrench = self.station.side.wrench
-        packet.commanded_wrench = self.contribution.wrench
+        packet.commanded_wrench = self._told
         packet.engaged, packet.engagement_id = self.engagement.wanted, self.engagement.number
         packet.tripped, packet.deadman_held = self.station.guard.trip is not None, self.switch.held
         packet.external_torque = self.station.side.external_torque
         packet.offset_position = mapping.offset_position
         packet.offset_quaternion = quaternion_from_rotation(mapping.offset_rotation)
+        packet.map_shape[:] = mapping.shape
         if self.port is None:
             packet.port_energy_in = self.energies.given
             packet.port_energy_out = self.energies.given - self.energies.net
@@ -373,5 +396,5 @@ class LinkedBridge(Bridge):
     def _evaluate(self, now_ns: int, dt: float) -> None:
         self.a.receive(now_ns)
         self.b.receive(now_ns)
-        self.a.step(now_ns, dt)
-        self.b.step(now_ns, dt)
+        self.a.step(now_ns, dt, self.period)
+        self.b.step(now_ns, dt, self.period)

@@ -59,6 +59,12 @@ class RemoteBridge(Bridge):
             return Outcome.refused("nobody holds the dead-man switch")
         return super().engage()
 
+    def objection(self, path: str) -> str:
+        """At the follower's end the leader's map counts."""
+        if self.end.leads or not path.startswith("law.mapping."):
+            return ""
+        return "the leader decides on the mapping; set it there"
+
     def release(self) -> None:
         """Part; the other end does so when it hears of it."""
         self.end.pending = False
@@ -78,7 +84,7 @@ class RemoteBridge(Bridge):
         if self._clock is not None:
             self.lateness.check(self._clock.late_ns, now_ns, self.end.station.guard)
         self.end.receive(now_ns)
-        self.end.step(now_ns, dt)
+        self.end.step(now_ns, dt, self.period)
 
     def _publish(self) -> None:
         far, live = self._far, self.live
