@@ -22,6 +22,7 @@ from farhand.errors import BadValue, FileError
 MAGIC = b"FHS2"
 KEY_BYTES = 32
 KEY_PREFIX = "farhand-key-1 "  # of a key file
+MAX_KEY_FILE_BYTES = 1024  # read; a key file is shorter
 EPOCH_BYTES = 16
 NOBODY = bytes(EPOCH_BYTES)
 """The epoch of a peer that has not been heard."""
@@ -295,8 +296,13 @@ def write_key(path: Path) -> None:
         raise FileError(text) from None
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(text)
+    try:
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+    except OSError as error:
+        # Half a key would stay for ever, as none is overwritten.
+        path.unlink(missing_ok=True)
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def read_key(path: Path) -> bytes:
@@ -307,7 +313,8 @@ def read_key(path: Path) -> bytes:
         BadValue: it is not a key; the message does not repeat its content.
     """
     try:
-        text = path.read_text(encoding="ascii")
+        with path.open("rb") as file:
+            text = file.read(MAX_KEY_FILE_BYTES).decode("ascii")
     except OSError as error:
         raise FileError(f"cannot read the key {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:

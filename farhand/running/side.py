@@ -355,12 +355,8 @@ def _run(rig: Rig, line: Line, length: float | None, options: SideOptions) -> Ru
             wall = time.perf_counter() - began
             _bridge(rig).leave(session.now_ns)
         loop.finish()
-    unrecorded = recording.stopped
-    # The recorder goes on writing to a file that somebody removes
-    if unrecorded is None and options.record is not None and not options.record.exists():
-        unrecorded = f"{options.record} was removed while it was written"
     seconds = time_of(session) / 1e9
-    return RunOutcome(seconds, wall, bool(interrupted), unrecorded, tuple(grants))
+    return RunOutcome(seconds, wall, bool(interrupted), recording.stopped, tuple(grants))
 
 
 def _conclude(rig: Rig, line: Line, outcome: RunOutcome, options: SideOptions) -> int:
