@@ -114,6 +114,7 @@ class Table:
     rows: list[list[str]]  #: words of each row
     #: where each row stands in the file, 1 being the header's line or a blank one before it
     lines: list[int]
+    private: bool = False  #: whether messages must not repeat what is in it
 
     def column(self, name: str) -> list[str]:
         """The words of one column."""
@@ -143,19 +144,21 @@ class Table:
         if len(wrong):
             first, more = wrong[0], f" ({len(wrong)} lines in all)" if len(wrong) > 1 else ""
             why = f"is beyond {largest:g}" if np.isfinite(values[first]) else "is not a number"
-            raise BadValue(
-                f"{self.name} line {self.lines[first]}: {name} {why}: {words[first][:40]!r}{more}"
-            )
+            shown = "" if self.private else f": {words[first][:40]!r}"
+            raise BadValue(f"{self.name} line {self.lines[first]}: {name} {why}{shown}{more}")
         return values
 
 
-def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
+def read_csv(
+    path: Path, columns: Sequence[str], rows: str = "rows", *, private: bool = False
+) -> Table:
     """Read a CSV file with at least these columns, in any order; lines with # are comments.
 
     Args:
         path: of the file.
         columns: that it must have.
         rows: what its rows are, for messages.
+        private: whether messages must not repeat what is in the file.
 
     Raises:
         FileError: the file cannot be read.
@@ -175,16 +178,18 @@ def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
         words = "the columns" if len(missing) > 1 else "the column"
         marks = [what for mark, what in _MARKS if len(header) == 1 and shown.count(mark) > 1]
         other = f"; it is separated by {marks[0]}, not commas" if marks else ""
-        raise BadValue(f"{path.name} lacks {words} {','.join(missing)} (header: {shown}{other})")
+        about = other if private else f" (header: {shown}{other})"
+        raise BadValue(f"{path.name} lacks {words} {','.join(missing)}{about}")
     if len(set(header)) < len(header):
-        raise BadValue(f"{path.name} names a column twice: {shown}")
+        about = "" if private else f": {shown}"
+        raise BadValue(f"{path.name} names a column twice{about}")
     if len(table) == 1:
         raise BadValue(f"{path.name} has a header and no {rows}")
     for line, row in table[1:]:
         if len(row) != len(header):
             raise BadValue(f"{path.name} line {line} has {len(row)} values, not {len(header)}")
     lines, found = zip(*table[1:], strict=True)
-    return Table(path.name, header, list(found), list(lines))
+    return Table(path.name, header, list(found), list(lines), private)
 
 
 _MARKS = ((";", "semicolons"), ("\t", "tabs"), (" ", "spaces"))

@@ -28,12 +28,21 @@ Again = Annotated[
 Silent = Annotated[
     bool, Option("--headless", help="Play without a page, for other readers of the telemetry.")
 ]
+Allowed = Annotated[
+    list[str] | None,
+    Option(
+        "--allow",
+        metavar="NAME",
+        help="A module:Class or file that the recording names and that may be loaded; repeatable.",
+    ),
+]
 
 
 def replay(
     recording: RecordingPath,
     speed: Speed = 1.0,
     rerun: Again = False,
+    allow: Allowed = None,
     headless: Silent = False,
     host: Host = "127.0.0.1",
     port: Port = 8080,
@@ -52,16 +61,18 @@ def replay(
     loaded = load(recording)
     note_if_broken(loaded)
     if rerun:
-        return _rerun(loaded, json)
-    return _play(loaded, speed, json) if headless else _show(loaded, speed, host, port, json)
+        return _rerun(loaded, allow or [], json)
+    if headless:
+        return _play(loaded, speed, json)
+    return _show(loaded, speed, allow or [], host, port, json)
 
 
-def _rerun(recording: Recording, json: Path | None) -> int:
+def _rerun(recording: Recording, allowed: list[str], json: Path | None) -> int:
     from dataclasses import asdict
 
     from farhand.running.rerun import rerun
 
-    result = rerun(recording)
+    result = rerun(recording, allowed)
     write_json(json, asdict(result) | {"exact": result.exact})
     counts = f"{result.records} records, {result.values} numbers and {result.commands} commands"
     console = stdout()
@@ -105,7 +116,9 @@ def _play(recording: Recording, speed: float, json: Path | None) -> int:
     return 0
 
 
-def _show(recording: Recording, speed: float, host: str, port: int, json: Path | None) -> int:
+def _show(
+    recording: Recording, speed: float, allowed: list[str], host: str, port: int, json: Path | None
+) -> int:
     """Show the recording on the console page, with a slider over its time, until Ctrl-C."""
     from farhand.console.scene import scene_of
     from farhand.console.serve import serve_recording
@@ -115,7 +128,7 @@ def _show(recording: Recording, speed: float, host: str, port: int, json: Path |
     from farhand.running.rerun import rig_of
 
     within("--speed", speed, SLOWEST, FASTEST)
-    rig = rig_of(recording, drawn=True)
+    rig = rig_of(recording, drawn=True, allowed=allowed)
     try:
         scene = scene_of(rig)
         if recording.metadata.get("law", rig.law) != rig.law:

@@ -11,6 +11,7 @@ import numpy as np
 import viser
 
 from farhand.console.drawing import Drawing
+from farhand.console.gate import open_server
 from farhand.console.plots import RATE, SECONDS, Plots
 from farhand.console.scene import Scene
 from farhand.console.source import RecordedSource, Requests
@@ -21,7 +22,6 @@ from farhand.console.viewer import (
     behave,
     clear,
     grasp_of,
-    open_server,
     parent_gone,
 )
 from farhand.console.views import Views, fit_camera
@@ -171,17 +171,17 @@ def view(
     behave()
     try:
         source = RecordedSource(load(recording))
-        server, opened, gate = open_server(host, port, token, scene["rig"])
+        server = open_server(host, port, token, scene["rig"])
     except FarhandError as error:
         outgoing.send(str(error))
         return
     player = Player(server, source, scene, speed)
     server.on_client_connect(lambda client: fit_camera(client, *player.drawing.view))
-    outgoing.send(opened)
+    outgoing.send(server.get_port())
     last, frame = time.monotonic(), 0
     while not parent_gone():
         now = time.monotonic()
         player.frame(now - last, frame % FRAMES_PER_STATUS == 0)
         last, frame = now, frame + 1
         time.sleep(FRAME_PERIOD_S)
-    gate.close()
+    server.stop()

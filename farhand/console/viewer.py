@@ -19,7 +19,7 @@ import viser
 
 from farhand.console.controls import Controls
 from farhand.console.drawing import Drawing
-from farhand.console.gate import Gate
+from farhand.console.gate import open_server
 from farhand.console.grasp import Grasp
 from farhand.console.scene import Scene
 from farhand.console.source import Requests, Source
@@ -112,7 +112,7 @@ def view(
     behave()
     try:
         source = Reader(ring_path)
-        server, opened, gate = open_server(host, port, token, scene["rig"])
+        server = open_server(host, port, token, scene["rig"])
     except FarhandError as error:
         outgoing.send(str(error))
         return
@@ -120,16 +120,9 @@ def view(
     console = Console(server, source, scene, requests)
     overview = console.drawing.view
     server.on_client_connect(lambda client: fit_camera(client, *overview))
-    outgoing.send(opened)
+    outgoing.send(server.get_port())
     _follow(server, console, incoming, requests, health, scene)
-    gate.close()
-
-
-def open_server(host: str, port: int, token: str, rig: str) -> tuple[viser.ViserServer, int, Gate]:
-    """A page that only its visitors reach: viser on a local port, with a gate in front."""
-    server = viser.ViserServer("127.0.0.1", 0, label=f"Farhand · {rig}", verbose=False)
-    gate = Gate(host, port, server.get_port(), token)
-    return server, gate.port, gate
+    server.stop()
 
 
 def behave() -> None:

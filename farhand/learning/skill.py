@@ -237,7 +237,7 @@ def load_skill(path: str | Path) -> Skill:
         facts = json.loads(str(arrays.pop("facts")))
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from None
-    except (KeyError, ValueError, zipfile.BadZipFile, EOFError):
+    except (KeyError, ValueError, RecursionError, zipfile.BadZipFile, EOFError):
         raise FileError(f"{path} is not a skill: only farhand learn writes those") from None
     return _skill(path, facts, arrays)
 

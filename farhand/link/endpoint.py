@@ -57,7 +57,8 @@ class ClockOffset:
               \theta = \tfrac12\bigl((t_2 - t_1) + (t_3 - t_4)\bigr)
 
     θ is wrong by at most δ/2, whatever the two directions take, so the echo with the smallest δ is
-    used. Directions that always take unequal times cannot be distinguished from an offset.
+    used. Directions that always take unequal times cannot be distinguished from an offset; what
+    must not be taken for younger than it is uses θ + δ/2, as if all of δ were on the way here.
 
     Attributes:
         offset_ns: θ, the peer's clock minus this one's; None until an echo has arrived, [ns].
@@ -247,13 +248,20 @@ class Endpoint:
         return 0 if self.offset is None or self.offset.offset_ns is None else self.offset.offset_ns
 
     def age_ns(self, now_ns: int) -> int | None:
-        """Time since the newest packet was sent; None while that is unknown, [ns]."""
+        """Most time since the newest packet was sent; None while that is unknown, [ns].
+
+        Exact where both sides share a clock. Otherwise the estimate and half of the shortest round
+        trip: the true offset is at most θ + δ/2 (= t2 − t1, a way there that took no time), so
+        that no packet is older than this, however unequal the two ways are.
+        """
         if self._arrival_ns is None:
             return None
-        if self.offset is None:
-            return now_ns - self.incoming.time_ns
-        ahead_ns = self.offset.offset_ns
-        return None if ahead_ns is None else now_ns - self.incoming.time_ns + ahead_ns
+        offset, since_ns = self.offset, now_ns - self.incoming.time_ns
+        if offset is None:
+            return since_ns
+        if offset.offset_ns is None:
+            return None
+        return since_ns + offset.offset_ns + (offset.shortest_ns + 1) // 2
 
     def silence_ns(self, now_ns: int) -> int | None:
         """Time since a newer packet last arrived; None before the first packet, [ns]."""
@@ -286,7 +294,7 @@ class LinkMonitor:
     Attributes:
         round_trip: there and back, with the wait for a tick at both ends, [s].
         loss: share of packets lost in the last whole second, [-].
-        age: of what is known of the other side, [s].
+        age: most, of what is known of the other side, [s].
         offset: the other side's clock minus this one's, [s].
         silence: since a packet last arrived, [s].
     """

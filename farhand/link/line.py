@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from farhand.link.channel import Channel
-from farhand.link.seal import HELLO, STATE, Datagram, Peer, Seal
+from farhand.link.seal import HELLO, ROLES, STATE, Datagram, Peer, Seal
 
 MAX_DATAGRAMS = 128
 """Datagrams examined in one tick; the rest wait for the next."""
@@ -17,6 +17,9 @@ MAX_STRANGERS = 8
 
 GREETING_PERIOD_NS = 100_000_000
 """Time between greetings until the peer has agreed, [ns]; ten times that afterwards."""
+
+SILENCE_NS = 2_000_000_000
+"""Time after which a silent peer may be replaced by one whose clock seems to be behind, [ns]."""
 
 AT_ONCE = -(2**63)  # earlier than any time [ns]
 
@@ -44,7 +47,9 @@ class Line(Channel):
     """Both directions of a link over a wire: it agrees with the peer, then carries packets.
 
     Packets are exchanged only between two sides that hold the same key, answer each other's present
-    start and have sent each other the same terms.
+    start and have sent each other the same terms. Another start of the peer takes the place of one
+    that has agreed only with the same terms. The leader sends the first packet: what a follower
+    sent before would be old when the leader comes to read it.
 
     Args:
         wire: what carries the datagrams.
@@ -63,7 +68,12 @@ class Line(Channel):
         self.refusal: str | None = None
         self._terms = dict(terms)
         self._greeting = json.dumps(self._terms, sort_keys=True).encode()
-        self._next_ns = AT_ONCE
+        role = next(iter(ROLES.keys() - {seal.role}))
+        ahead = f"it already has a {role} whose clock is ahead of this one's; end that one first"
+        self._busy = json.dumps({**self._terms, "busy": ahead}).encode()
+        seal.admits = self._admits
+        self._begun = seal.role == "leader"
+        self._heard_ns = self._next_ns = AT_ONCE
         self._peer: Peer | None = None
         self._arrived: list[bytes] = []
 
@@ -72,7 +82,7 @@ class Line(Channel):
         if now_ns >= self._next_ns:
             self.greet()
             self._next_ns = now_ns + GREETING_PERIOD_NS * (10 if self.agreed else 1)
-        if self.agreed:
+        if self.agreed and self._begun:
             self.wire.send(self.seal.close(STATE, data))
 
     def greet(self) -> None:
@@ -87,16 +97,22 @@ class Line(Channel):
         if datagram is None:
             return arrived
         seal.strangers, unproven = MAX_STRANGERS, seal.counts.unproven
+        seal.silent = now_ns - self._heard_ns > SILENCE_NS
         answered, examined = False, 0
         while datagram is not None:
             opened = seal.open(datagram)
             if opened is not None:
                 wire.confirm()
+                self._heard_ns = now_ns
                 kind, content = opened
                 if kind == HELLO or self._peer is not seal.live:
                     self._meet(kind, content)
                 elif self.agreed:
                     arrived.append(content)
+                    self._begun = True
+            elif seal.waiting and not answered:
+                self._turn_away(seal.waiting)
+                answered = True
             # The sender has the key, and has yet to hear of this start.
             elif not answered and seal.counts.unproven > unproven:
                 wire.reply(seal.close(HELLO, self._greeting))
@@ -116,19 +132,34 @@ class Line(Channel):
             self._peer = self.seal.live
             self.generation += 1
             self.agreed, self.refusal, self._next_ns = False, None, AT_ONCE
+            self._begun = self.seal.role == "leader"
             self._arrived.clear()
         if kind == HELLO:
             self.refusal = self._difference(content)
             self.agreed = self.refusal is None
 
+    def _turn_away(self, epoch: bytes) -> None:
+        """Tell another start of the peer why it cannot take over: its clock, or its terms."""
+        live = self.seal.live
+        behind = live is not None and epoch < live.epoch
+        content = self._busy if behind else self._greeting
+        self.wire.reply(self.seal.close(HELLO, content, to=epoch))
+
+    def _admits(self, kind: int, content: bytes) -> bool:
+        """Whether another start of the peer may take the place of the one that has agreed."""
+        # A side sends states only to one whose terms it has found equal.
+        return kind == STATE or not self.agreed or self._difference(content) is None
+
     def _difference(self, content: bytes) -> str | None:
         """How the peer's terms differ from this side's, in words; None if they do not."""
         try:
             terms = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             terms = None
         if not isinstance(terms, dict):
             return "the other side greets in a way this version does not understand"
+        if "busy" in terms:
+            return str(terms["busy"])[:120]
         for name in sorted(terms.keys() | self._terms.keys(), key=_rank):
             theirs, mine = terms.get(name, "nothing"), self._terms.get(name, "nothing")
             if theirs != mine:

@@ -21,6 +21,7 @@ from farhand.parameters import parameter, validate
 
 MAX_DELAY_NS = 10_000_000_000
 MAX_TRACE_DELAY_MS = 10_000.0
+MAX_TRACE_BYTES = 100_000_000
 
 LOST_WORDS = frozenset({"", "lost", "nan"})
 """Words of a trace for a packet that did not arrive."""
@@ -103,7 +104,12 @@ def read_trace(path: Path) -> Trace:
         BadValue: it is no such table, or a delay is below 0 or above 10 s; the message names the
             line.
     """
-    table = read_csv(path, ("t", "delay_ms"), "delays")
+    size = path.stat().st_size if path.is_file() else 0
+    if size > MAX_TRACE_BYTES or (path.exists() and not path.is_file()):
+        most = f"{MAX_TRACE_BYTES // 1_000_000} MB"
+        raise BadValue(f"{path.name} is not a trace of delays: those are files of at most {most}")
+    # A visitor of the page may set this; messages must not show what is in any other file.
+    table = read_csv(path, ("t", "delay_ms"), "delays", private=True)
     delays = np.full(len(table.rows), np.nan)
     for k, word in enumerate(table.column("delay_ms")):
         if word.strip().lower() in LOST_WORDS:
@@ -114,9 +120,7 @@ def read_trace(path: Path) -> Trace:
             delays[k] = -1.0
         if not 0.0 <= delays[k] <= MAX_TRACE_DELAY_MS:
             limits = f"not within 0 to {MAX_TRACE_DELAY_MS:g}, empty or lost"
-            raise BadValue(
-                f"{table.name} line {table.lines[k]}: delay_ms {word[:20]!r} is {limits}"
-            )
+            raise BadValue(f"{table.name} line {table.lines[k]}: delay_ms is {limits}")
     return Trace(table.numbers("t")[:, 0], delays)
 
 

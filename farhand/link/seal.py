@@ -8,6 +8,7 @@ import os
 import secrets
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from farhand.errors import BadValue, FileError
 MAGIC = b"FHS2"
 KEY_BYTES = 32
 KEY_PREFIX = "farhand-key-1 "  # of a key file
+MAX_KEY_FILE_BYTES = 1024  # read; a key file is shorter
 EPOCH_BYTES = 16
 NOBODY = bytes(EPOCH_BYTES)
 """The epoch of a peer that has not been heard."""
@@ -51,12 +53,14 @@ class Counts:
     reflected: int = 0  # sealed with this key by this side's own role: sent back, or a second side
     replayed: int = 0  # seen before, or too late to know
     outdated: int = 0  # from an earlier start of the peer
+    declined: int = 0  # from another start of the peer, which runs something else
     unproven: int = 0  # from a peer that does not yet answer this start of this side
 
     @property
     def refused(self) -> int:
         """Everything that was not from the peer."""
-        return self.malformed + self.forged + self.reflected + self.replayed + self.outdated
+        foreign = self.malformed + self.forged + self.reflected
+        return foreign + self.replayed + self.outdated + self.declined
 
 
 def new_epoch() -> bytes:
@@ -98,7 +102,9 @@ class Seal:
     nonce, which never repeats. A datagram sent back to its sender is under the wrong role's key. A
     state is opened only if it names this side's present epoch, so a recording of an earlier start
     opens nothing. A peer that restarts has a greater epoch and takes over once it answers; from
-    then on its earlier epochs open nothing.
+    then on its earlier epochs open nothing. So that one start with a wrong clock does not lock out
+    all later ones, a smaller epoch may take over too once the live peer is silent, unless it was
+    live or turned away before: no recording can bring it back.
 
     Args:
         key: shared by both sides, 32 bytes.
@@ -109,6 +115,9 @@ class Seal:
         live: the peer that answers this start; None before one does.
         counts: what happened to all datagrams.
         strangers: how many keys may still be derived for new starts; each takes microseconds.
+        admits: whether a new start may take over, by kind and content of what it says first.
+        silent: whether the live peer has fallen silent.
+        waiting: epoch of a start that the last :meth:`open` turned away, and that may be told why.
     """
 
     def __init__(self, key: bytes, role: str, epoch: bytes | None = None) -> None:
@@ -119,21 +128,27 @@ class Seal:
         self.epoch = epoch or new_epoch()
         self.counts, self.strangers = Counts(), 1 << 62
         self.live: Peer | None = None
+        self.admits: Callable[[int, bytes], bool] = lambda kind, content: True
+        self.silent, self.waiting = False, b""
         self._candidate: Peer | None = None
+        # Epochs that were live before, and those turned away while another was.
+        self._past: set[bytes] = set()
+        self._turned_away: set[bytes] = set()
         self._cipher = self._derive(self._mine, self.epoch)
         self._counter = 0
         # How this side's states begin, and those of the live peer.
         self._named = _names(self._mine, STATE, self.epoch, NOBODY)
         self._expected = b""
 
-    def close(self, kind: int, content: Datagram) -> bytes:
-        """Seal content; greetings name the newest peer heard, states the one that answers."""
+    def close(self, kind: int, content: Datagram, to: bytes = b"") -> bytes:
+        """Seal content; greetings name the newest peer heard or ``to``, states the live one."""
         self._counter = counter = self._counter + 1
         if kind == STATE:
             names = self._named
         else:
             peer = self._candidate or self.live
-            names = _names(self._mine, kind, self.epoch, NOBODY if peer is None else peer.epoch)
+            heard = to or (NOBODY if peer is None else peer.epoch)
+            names = _names(self._mine, kind, self.epoch, heard)
         sealed = self._cipher.encrypt(_NONCE.pack(counter), content, names)
         return _HEADER.pack(names, counter) + sealed
 
@@ -162,6 +177,7 @@ class Seal:
 
     def _open_other(self, names: bytes, counter: int, sealed: Datagram) -> tuple[int, bytes] | None:
         """Open greetings, overtaken datagrams and those of other starts or other senders."""
+        self.waiting = b""
         _, _, kind, _, _, heard = _NAMES.unpack(names)
         peer = self._sender(names, counter, sealed)
         if peer is None:
@@ -178,14 +194,29 @@ class Seal:
         peer.opened[place] = counter
         if counter > peer.newest:
             peer.newest = counter
+        live = self.live
+        if live is not None and self._comes_too_late(peer.epoch, live.epoch):
+            self.counts.outdated += 1
+            self.waiting = peer.epoch
+            return None
         if heard != self.epoch:
             self.counts.unproven += 1
             self._candidate = peer
             return None
-        if peer is not self.live:
+        if peer is not live:
+            if not self.admits(kind, content):
+                self.counts.declined += 1
+                self._candidate, self.waiting = live, peer.epoch
+                return None
             self._welcome(peer)
         self.counts.opened += 1
         return kind, content
+
+    def _comes_too_late(self, epoch: bytes, live: bytes) -> bool:
+        """Whether a start with the key is turned away because it seems older than the live one."""
+        if epoch < live and not self.silent:
+            self._turned_away.add(epoch)
+        return epoch < live and epoch in self._turned_away
 
     def _sender(self, names: bytes, counter: int, sealed: Datagram) -> Peer | None:
         """The claimed sender of a datagram, if it may be one; None, and counted, otherwise."""
@@ -202,7 +233,7 @@ class Seal:
 
     def _stranger(self, epoch: bytes) -> Peer | None:
         """A peer that may replace the live one; None, and counted, if it may not."""
-        if self.live is not None and epoch < self.live.epoch:
+        if epoch in self._past:
             self.counts.outdated += 1
             return None
         if self._candidate is not None and self._candidate.epoch == epoch:
@@ -216,7 +247,11 @@ class Seal:
 
     def _welcome(self, peer: Peer) -> None:
         """Let a start of the peer that answers replace the one before it."""
-        self.live = peer
+        if self.live is not None:
+            self._past.add(self.live.epoch)
+            if self._candidate is self.live:
+                self._candidate = None
+        self.live, self.silent = peer, False
         self._named = _names(self._mine, STATE, self.epoch, peer.epoch)
         self._expected = _names(self._theirs, STATE, peer.epoch, self.epoch)
         # Greetings keep naming a later start that has yet to answer.
@@ -261,8 +296,13 @@ def write_key(path: Path) -> None:
         raise FileError(text) from None
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(text)
+    try:
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+    except OSError as error:
+        # Half a key would stay for ever, as none is overwritten.
+        path.unlink(missing_ok=True)
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def read_key(path: Path) -> bytes:
@@ -273,7 +313,8 @@ def read_key(path: Path) -> bytes:
         BadValue: it is not a key; the message does not repeat its content.
     """
     try:
-        text = path.read_text(encoding="ascii")
+        with path.open("rb") as file:
+            text = file.read(MAX_KEY_FILE_BYTES).decode("ascii")
     except OSError as error:
         raise FileError(f"cannot read the key {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:

@@ -36,41 +36,52 @@ def format_address(host: str, port: int) -> str:
 class UdpWire:
     """One UDP socket. A listening side answers to the sender of its peer's last datagram.
 
+    A name may stand for several addresses. Each gets what is sent, through a socket of its own,
+    until the peer is confirmed at one of them.
+
     Args:
         listen: host and port to receive at; any free port by default.
         connect: host and port of the peer; unknown by default.
 
     Raises:
         LinkError: there is no such address, or it is in use.
+
+    Attributes:
+        unsent: datagrams that the system did not accept.
+        tried: every address of the peer, as host and port.
     """
 
     def __init__(
         self, listen: tuple[str, int] | None = None, connect: tuple[str, int] | None = None
     ) -> None:
-        family, place = _resolve(*(connect or listen or ("127.0.0.1", 0)))
-        self._peer: Any = place if connect is not None else None
+        places = _resolve(*(connect or listen or ("127.0.0.1", 0)))
         self._fixed = connect is not None
-        self._socket = socket.socket(family, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-        try:
-            self._socket.bind(place if listen is not None else ("", 0))
-        except OSError as error:
-            self._socket.close()
-            where = format_address(*place[:2])
-            raise LinkError(f"cannot listen at {where}: {error.strerror or error}") from None
-        self.unsent = 0  #: datagrams that the system did not accept
+        self.unsent = 0
         self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         self._view = memoryview(self._buffer)
         # The part of the view that holds the last datagram.
         self._size, self._datagram = 0, self._view[:0]
-        self._sendto = self._socket.sendto
-        self._receive_into, self._receive_from = self._socket.recv_into, self._socket.recvfrom_into
+        opened: list[tuple[socket.socket, Any]]
+        if connect is None:
+            family, place = places[0]
+            opened = [(_open(family, place if listen is not None else None), None)]
+        else:
+            opened = [(_open(family, None), place) for family, place in places]
+        self.tried = [place[:2] for _, place in opened if place is not None]
+        self._use(*opened[0])
+        # While the peer has not answered at one of several addresses: all of them.
+        self._open = opened if len(opened) > 1 else []
+
+    def _use(self, opened: socket.socket, peer: Any) -> None:
+        """Send and receive through this socket from now on."""
+        self._socket, self._peer = opened, peer
+        self._sendto = opened.sendto
+        self._receive_into, self._receive_from = opened.recv_into, opened.recvfrom_into
         # Of the last datagram. A side that knows its peer need not ask the system each time.
-        self._sender = self._peer
+        self._sender = peer
         # Not epoll: its call is faster, but the kernel has more work with each datagram.
         poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
+        poll.register(opened, select.POLLIN)
         self._waiting = poll.poll
         self._had_datagram = False
 
@@ -87,7 +98,10 @@ class UdpWire:
 
     def send(self, datagram: bytes) -> None:
         """Give a datagram to the system; one that it does not accept is counted and lost."""
-        if self._peer is not None:
+        for opened, place in self._open:
+            self._use(opened, place)
+            self._send(datagram, place)
+        if self._peer is not None and not self._open:
             self._send(datagram, self._peer)
 
     def reply(self, datagram: bytes) -> None:
@@ -103,6 +117,16 @@ class UdpWire:
 
     def receive(self) -> memoryview | None:
         """The next datagram, valid until the next call; None when there is none."""
+        if not self._open:
+            return self._receive()
+        for opened, place in self._open:
+            self._use(opened, place)
+            datagram = self._receive()
+            if datagram is not None:
+                return datagram
+        return None
+
+    def _receive(self) -> memoryview | None:
         if self._had_datagram:
             self._had_datagram = False
             # Mostly none follows, and polling takes a third of the time of the exception.
@@ -126,6 +150,11 @@ class UdpWire:
         """Send to the sender of the last datagram, unless the peer's address was given."""
         if not self._fixed:
             self._peer = self._sender
+        elif self._open:
+            for opened, _ in self._open:
+                if opened is not self._socket:
+                    opened.close()
+            self._open = []
 
     def fileno(self) -> int:
         """Descriptor of the socket, to wait on outside a tick."""
@@ -134,12 +163,29 @@ class UdpWire:
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
+        for opened, _ in self._open:
+            opened.close()
 
 
-def _resolve(host: str, port: int) -> tuple[int, Any]:
+def _open(family: int, place: Any) -> socket.socket:
+    """A socket that never waits, bound to a place or to any free port."""
+    opened = socket.socket(family, socket.SOCK_DGRAM)
+    opened.setblocking(False)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     try:
-        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        opened.bind(("", 0) if place is None else place)
+    except OSError as error:
+        opened.close()
+        where = format_address(*place[:2])
+        raise LinkError(f"cannot listen at {where}: {error.strerror or error}") from None
+    return opened
+
+
+def _resolve(host: str, port: int) -> list[tuple[int, Any]]:
+    """The addresses of a host, each with its family."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise LinkError(f"cannot find the host {host!r}: {reason}") from None
-    return family, place
+    return [(family, place) for family, _, _, _, place in found]

@@ -13,6 +13,9 @@ from farhand.link.seal import ROLES
 CAPACITY = 256
 """Datagrams that wait for the next tick; of more, the newest."""
 
+MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH = 1_000_000, 64
+"""Of a configuration file; Zenoh's own example has 40 kB and 7 levels."""
+
 
 def locator(text: str) -> str:
     """An address as Zenoh writes it, such as ``tls/HOST:PORT``; ``HOST:PORT`` alone is TCP."""
@@ -111,10 +114,27 @@ def _library() -> Any:
 def _settings(zenoh: Any, path: Path | None) -> Any:
     if path is None:
         return zenoh.Config()
+    _refuse_deep(path)
     try:
         return zenoh.Config.from_file(str(path))
     except zenoh.ZError as error:
         raise BadValue(f"{path} is not a Zenoh configuration: {_one_line(error)}") from None
+
+
+def _refuse_deep(path: Path) -> None:
+    """Refuse a file that is endless or nested deeper than Zenoh's parser can bear."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_CONFIG_BYTES + 1)
+    except OSError as error:
+        raise BadValue(f"cannot read {path}: {error.strerror or error}") from None
+    depth = deepest = 0
+    for byte in content:
+        depth += (byte in b"[{") - (byte in b"]}")
+        deepest = max(deepest, depth)
+    if len(content) > MAX_CONFIG_BYTES or deepest > MAX_CONFIG_DEPTH:
+        limits = f"at most {MAX_CONFIG_BYTES} bytes and {MAX_CONFIG_DEPTH} levels"
+        raise BadValue(f"{path} is not a Zenoh configuration: those have {limits}")
 
 
 def _insert(settings: Any, path: str, value: object) -> None:

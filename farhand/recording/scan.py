@@ -49,6 +49,9 @@ _ZSTD = b"\x04\x00\x00\x00zstd"
 # [bytes] from the start of a chunk to the name of its compression
 _ZSTD_AT = HEAD.size + _CHUNK.size
 
+MAX_CHUNK_BYTES = 64 << 20  # a quarter of a second of a run has about 1 MB
+MAX_RATIO = 1000  # of a chunk to what it is compressed to; recordings reach about 25
+
 _SEARCH_BYTES = 1 << 20  # over which a record is searched by its pattern
 _PARSED: dict[int, type[Any]] = {
     Opcode.HEADER: Header,
@@ -93,6 +96,9 @@ class Chunk:
             if self._compression == "zstd":
                 if zstandard.get_frame_parameters(self._data[:18]).content_size != self._size:
                     raise FileError("the size of a chunk is wrong")
+                # Before memory is taken for it: a file of some kB may claim gigabytes.
+                if self._size > min(MAX_CHUNK_BYTES, MAX_RATIO * len(self._data)):
+                    raise FileError(f"a chunk claims {self._size} bytes, which none can have")
                 unpack = zstandard.ZstdDecompressor().decompress
                 content = unpack(self._data, max_output_size=self._size)
             elif not self._compression:
@@ -109,8 +115,8 @@ class Chunk:
         """Whether it is good and ends exactly where its compressed content ends."""
         stream = zstandard.ZstdDecompressor().decompressobj()
         try:
-            stream.decompress(self._data)
             self.records()
+            stream.decompress(self._data)
         except (zstandard.ZstdError, FileError):
             return False
         return stream.eof and not stream.unused_data

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from farhand.console.menus import Menus, menus_of
 from farhand.console.scene import Scene, scene_of
 from farhand.console.serve import Page, serve
-from farhand.errors import BadValue, FarhandError
+from farhand.errors import BadValue, FarhandError, UnknownName
 from farhand.loop.clock import WallClock
 from farhand.loop.commands import Outcome
 from farhand.loop.session import TICKS_TIMED
@@ -218,20 +219,29 @@ def _run_session(
 def _build_successor(rig: Rig, changes: dict[str, Any], loop: PageLoop) -> Rig | None:
     """Another session of a rig; None, with the reason in the log, if it cannot be built."""
     try:
-        return build_rig(rig.name, changed_options(rig.options, changes, rig.scenario.name))
+        return build_rig(rig.name, changed_options(rig.options, changes, menus_of(rig)))
     except FarhandError as error:
         loop.log("restart", Outcome.refused(str(error)))
         return None
 
 
-def changed_options(before: Options, changes: dict[str, Any], scenario: str) -> Options:
+def changed_options(before: Options, changes: dict[str, Any], menus: Menus) -> Options:
     """The options of another session.
 
     Args:
         before: those of the present one.
         changes: what the visitor asks for: some of :data:`CHANGEABLE`, and paths of the rig.
-        scenario: of the present session.
+        menus: of the present session.
+
+    Raises:
+        FarhandError: a choice is not on its menu, or a number not in its range.
     """
+    menu = {"law": menus["laws"], "layer": menus["layers"], "scenario": [*menus["scenarios"]]}
+    menu |= menus["build"]
+    for name, value in changes.items():
+        if name not in LIMITS and value not in menu.get(name, ()):
+            raise UnknownName(name, str(value), menu.get(name, ()))
+    scenario = menus["chosen"]["scenario"]
     changed: dict[str, Any] = {name: changes[name] for name in CHANGEABLE if name in changes}
     for name in LIMITS.keys() & changed.keys():
         try:

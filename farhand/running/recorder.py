@@ -125,6 +125,7 @@ class RunRecording:
         self._virtual = rig.session.clock.name == "virtual"
         self.stopped: str | None = None  #: why it ended before the run did, or None
         self._process: RecorderProcess | None = None
+        self._path, self._begun = path, self._virtual
         if path is None:
             return
         self._process = RecorderProcess(len(rig.session.telemetry.names))
@@ -132,6 +133,7 @@ class RunRecording:
         self._process.begin(rig.session, path, hurry=self._virtual)
         if not self._virtual:
             self._await_start(self._process, path)
+            self._begun = True
 
     def pump(self) -> None:
         """Notice whether the recording has stopped; in virtual time, let it catch up."""
@@ -151,6 +153,9 @@ class RunRecording:
             self._process.close()
             self._check()
             self._process = None
+            # The recorder goes on writing to a file that somebody removes
+            if self._begun and self.stopped is None and self._path and not self._path.exists():
+                self.stopped = f"{self._path} was removed while it was written"
 
     def _check(self) -> None:
         if self._process is None or self.stopped is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shlex
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,7 +25,7 @@ from farhand.recording.loader import RecordedEvent, Recording
 from farhand.recording.recorder import About, Recorder, record_from
 from farhand.recording.topics import Steady, quaternions, rotations
 from farhand.rigs.rig import Options, Rig, build_rig, configure_parts
-from farhand.robots import Robot
+from farhand.robots import Robot, robot_names
 from farhand.robots.description import find_description
 from farhand.robots.robot import FOLDER
 
@@ -96,6 +97,9 @@ PERFORMED = (Performance.name, Replay.name)
 
 PLANTS = ("rig.leader_plant", "rig.follower_plant")
 """Settings that replace a simulated plant."""
+
+TRACE = "link.trace"
+"""Setting that names a file."""
 
 ALIKE = ("ur:", "serial:")
 """Plants that look like the simulated ones they replace."""
@@ -204,11 +208,15 @@ class Rerun:
         return not self.differences and self.records > 0
 
 
-def rig_of(recording: Recording, drawn: bool = False) -> Rig:
+def rig_of(recording: Recording, drawn: bool = False, allowed: Collection[str] = ()) -> Rig:
     """The rig of a recording as it was before its first tick, with the recorded commands waiting.
+
+    A recording may come from anywhere, so what it names is built only if it belongs to the library
+    or to an installed package.
 
     Args:
         recording: what was recorded.
+        allowed: classes (``module:Class``) and files that may be loaded all the same.
         drawn: the rig is only drawn and never runs; simulated plants and a law of the rig then
             replace what is not in the recording.
 
@@ -227,6 +235,10 @@ def rig_of(recording: Recording, drawn: bool = False) -> Rig:
     if external is not None and not drawn:
         hint = "farhand replay without --rerun shows it"
         raise Mismatch(f"{path} cannot be run again: {external}; {hint}")
+    for kind, name in _outside(recording, options):
+        if name not in allowed:
+            reason = f"names the {kind} {name!r}, which is of no installed package"
+            raise Mismatch(f"{path} {reason}: if you trust it, add --allow {shlex.quote(name)}")
     try:
         rig = build_rig(about["rig"], Options(**(_drawable(options) if drawn else options)))
     except TypeError as error:
@@ -241,6 +253,22 @@ def rig_of(recording: Recording, drawn: bool = False) -> Rig:
             raise Mismatch(f"{path} lacks the command at {event.time_ns * 1e-9:g} s, {why}")
         commands.post(command["name"], command["path"], command["value"], event.time_ns)
     return rig
+
+
+def _outside(recording: Recording, options: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a recording names that is neither of the library nor of an installed package."""
+    for kind in ("law", "layer"):
+        if ":" in str(options.get(kind)):
+            yield kind, options[kind]
+    restored = [(row["path"], row["value"]) for row in recording.metadata.get("parameters", [])]
+    commands = [event.data for event in _commands(recording)]
+    given = [(command.get("path"), command.get("value")) for command in commands]
+    for path, value in [*options["settings"], *restored, *given]:
+        if path == TRACE and value:
+            yield "trace", str(value)
+    for path, value in options["settings"]:
+        if path.endswith("_robot") and value not in robot_names():
+            yield "robot", str(value)
 
 
 def _commands(recording: Recording) -> list[RecordedEvent]:
@@ -279,9 +307,12 @@ def _restore(rig: Rig, values: dict[str, Any]) -> None:
     configure_parts(rig.session, rig.construction, changed)
 
 
-def rerun(recording: Recording) -> Rerun:
-    """Run the recording's rig again in virtual time, and compare every number."""
-    rig = rig_of(recording)
+def rerun(recording: Recording, allowed: Collection[str] = ()) -> Rerun:
+    """Run the recording's rig again in virtual time, and compare every number.
+
+    Classes and files outside the installed packages must be ``allowed``, see :func:`rig_of`.
+    """
+    rig = rig_of(recording, allowed=allowed)
     result = Rerun()
     then, now = recording.metadata.get("libraries", {}), libraries()
     result.versions = [f"{k}: {then[k]}, {v}" for k, v in now.items() if then.get(k, v) != v]

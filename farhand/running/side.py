@@ -90,9 +90,10 @@ def run_side(options: SideOptions) -> int:
         post_commands(rig, options.at, length)
         line = Line(_wire(options), Seal(key, options.side), terms_of(rig))
         stack.callback(line.close)
-        _bridge(rig).end.endpoint.connect(line, line, shared_clock=False, clock=steady_time())
+        clock = steady_time()
+        _bridge(rig).end.endpoint.connect(line, line, shared_clock=False, clock=clock)
         if options.side == "leader":
-            _meet(line, options)
+            _meet(line, options, clock)
         else:
             print(f"farhand: {_where(line, options)}", file=sys.stderr, flush=True)
         outcome = _run(rig, line, length, options)
@@ -156,7 +157,7 @@ def _where(line: Line, options: SideOptions) -> str:
     return f"follower of {options.rig} {place} for a leader with the key"
 
 
-def _meet(line: Line, options: SideOptions) -> None:
+def _meet(line: Line, options: SideOptions, clock: Callable[[], int]) -> None:
     """Wait until the follower answers and agrees.
 
     Raises:
@@ -175,12 +176,17 @@ def _meet(line: Line, options: SideOptions) -> None:
         if now - greeted > GREETING_PERIOD_S:
             line.greet()
             greeted = now
-        line.receive(time.monotonic_ns())
+        line.receive(clock())
         time.sleep(POLL_PERIOD_S)
+    wire = line.wire
+    if isinstance(wire, UdpWire) and wire.peer is not None and len(wire.tried) > 1:
+        note(f"the follower answers at {format_address(*wire.peer)}")
 
 
 def _no_answer(line: Line, options: SideOptions) -> str:
     counts, where = line.seal.counts, options.connect or "the Zenoh network"
+    if isinstance(line.wire, UdpWire) and len(line.wire.tried) > 1:
+        where += f" ({', '.join(format_address(*place) for place in line.wire.tried)})"
     text = f"no follower with this key answers at {where} within {options.patience:g} s"
     if counts.reflected:
         return f"{text}; another leader with this key does"
@@ -231,6 +237,8 @@ class LinkStatus:
             return f"stopped: {guard.trip.reason}"
         if end.endpoint.incoming.leaving:
             return f"the {end.remote.role} has left"
+        if end.endpoint.incoming.tripped:
+            return f"the {end.remote.role} is stopped; reset it there"
         if end.trip is not None:
             return f"parted: {end.trip.reason.partition(' for ')[0]}"
         if not line.agreed:
@@ -288,14 +296,27 @@ class SideLoop(BetweenTicks):
         super().__init__(rig, length, recording, page)
         self._status, self._typed, self._commands = status, TypedCommands(), rig.session.commands
         self._reported = 0  # commands carried out so far
+        self._end = _bridge(rig).end
+        self._apart: int | None = None  # engagement number, if nobody was coupled at the last call
 
     def __call__(self) -> None:
         """Do what is due."""
         super().__call__()
+        self._excuse_a_pause()
         for text in self._typed.lines():
             self._post(text)
         self._report_refusals()
         self._status.show()
+
+    def _excuse_a_pause(self) -> None:
+        """Reset a trip for lateness if nobody was coupled: nothing could have jumped."""
+        engagement, trip = self._end.engagement, self._end.station.guard.trip
+        apart = not engagement.wanted and engagement.gain == 0.0
+        if trip is not None and trip.kind == "late" and apart and self._apart == engagement.number:
+            self._end.station.guard.reset()
+            self._status.print(f"farhand: nobody was coupled, so this is reset: {trip.reason}")
+        if trip is None or not apart:
+            self._apart = engagement.number if apart else None
 
     def _post(self, text: str) -> None:
         name, _, rest = text.partition(" ")
@@ -334,12 +355,8 @@ def _run(rig: Rig, line: Line, length: float | None, options: SideOptions) -> Ru
             wall = time.perf_counter() - began
             _bridge(rig).leave(session.now_ns)
         loop.finish()
-    unrecorded = recording.stopped
-    # The recorder goes on writing to a file that somebody removes
-    if unrecorded is None and options.record is not None and not options.record.exists():
-        unrecorded = f"{options.record} was removed while it was written"
     seconds = time_of(session) / 1e9
-    return RunOutcome(seconds, wall, bool(interrupted), unrecorded, tuple(grants))
+    return RunOutcome(seconds, wall, bool(interrupted), recording.stopped, tuple(grants))
 
 
 def _conclude(rig: Rig, line: Line, outcome: RunOutcome, options: SideOptions) -> int:

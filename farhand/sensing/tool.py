@@ -180,7 +180,7 @@ def load_tool(path: str | Path, *, tool_id: str = "", sensor_id: str = "") -> To
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadValue(f"{path.name} is not a JSON file: {error}") from None
     if not isinstance(content, dict):
         raise BadValue(f"{path.name} is not a tool calibration: it has no named values")

@@ -186,16 +186,16 @@ def test_a_recording_that_somebody_removed_is_not_reported_as_there(
     farhand_command, key, tmp_path, monkeypatch
 ):
     """Exit code 2, with its name."""
-    from farhand.running import side
+    from farhand.running import recorder
 
     record = tmp_path / "gone.mcap"
 
-    class Removed(side.RunRecording):
+    class Removed(recorder.RecorderProcess):
         def close(self):
             super().close()
             record.unlink()
 
-    monkeypatch.setattr(side, "RunRecording", Removed)
+    monkeypatch.setattr(recorder, "RecorderProcess", Removed)
     words = (
         "follower",
         "dual-arm",

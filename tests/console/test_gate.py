@@ -3,114 +3,181 @@
 from __future__ import annotations
 
 import socket
-import threading
-import urllib.error
-import urllib.request
+from pathlib import Path
 
 import pytest
+import viser
+from websockets.datastructures import Headers
+from websockets.exceptions import InvalidStatus
+from websockets.http11 import Request
+from websockets.sync.client import connect
 
-from farhand.console.gate import Gate, judge
+from farhand.console.gate import judge, open_server
 from farhand.errors import FarhandError
 
+FOREIGN = ("elsewhere.test", "http://elsewhere.test")
 
-def head(*lines: str, target: str = "/") -> bytes:
+
+def asked(*lines: str, target: str = "/") -> Request:
     """A request as a browser sends it."""
-    return "\r\n".join([f"GET {target} HTTP/1.1", *lines, "", ""]).encode()
+    return Request(target, Headers(line.split(": ", 1) for line in lines))
+
+
+def refusal(request: Request, token: str) -> int:
+    """The code of the answer."""
+    answer = judge(request, token)
+    assert answer is not None
+    return answer.status_code
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:8080", "[::1]:8080"])
 def test_a_page_of_this_machine_needs_no_token(host):
     """Its own page may open a connection to it."""
-    assert judge(head(f"Host: {host}", f"Origin: http://{host}"), "") is None
-    assert judge(head(f"Host: {host}"), "") is None
+    assert judge(asked(f"Host: {host}", f"Origin: http://{host}"), "") is None
+    assert judge(asked(f"Host: {host}"), "") is None
 
 
 def test_a_page_of_another_site_may_not_steer():
     """Neither by calling this machine, nor by a name of its own that leads here."""
-    assert b"403" in judge(head("Host: 127.0.0.1:8080", "Origin: http://elsewhere.test"), "")
-    assert b"403" in judge(
-        head("Host: elsewhere.test:8080", "Origin: http://elsewhere.test:8080"), ""
-    )
-    assert b"403" in judge(
-        head("Host: arm.test", "Origin: http://elsewhere.test", "Cookie: farhand=secret"), "secret"
-    )
+    assert refusal(asked("Host: 127.0.0.1:8080", "Origin: http://elsewhere.test"), "") == 403
+    host = "elsewhere.test:8080"
+    assert refusal(asked(f"Host: {host}", f"Origin: http://{host}"), "") == 403
+    foreign = ("Host: arm.test", "Origin: http://elsewhere.test", "Cookie: farhand=secret")
+    assert refusal(asked(*foreign), "secret") == 403
 
 
 def test_the_token_in_the_address_becomes_a_cookie():
     """And the visitor is sent on to an address without it."""
-    answer = judge(head("Host: arm.test", target="/?token=secret"), "secret").decode()
-    assert (
-        "303" in answer
-        and "Location: /\r\n" in answer
-        and "farhand=secret" in answer
-        and "HttpOnly" in answer
-    )
+    answer = judge(asked("Host: arm.test", target="/?token=secret"), "secret")
+    assert answer.status_code == 303
+    assert answer.headers["Location"] == "/"
+    assert "farhand=secret" in answer.headers["Set-Cookie"]
+    assert "HttpOnly" in answer.headers["Set-Cookie"]
 
 
 @pytest.mark.parametrize("line", ["Cookie: other=1; farhand=secret", "cookie: farhand=secret"])
 def test_the_cookie_lets_in(line):
     """However the browser writes it."""
-    assert judge(head("Host: arm.test", line), "secret") is None
+    assert judge(asked("Host: arm.test", line), "secret") is None
 
 
 @pytest.mark.parametrize(
     "target", ["/", "/?token=", "/?token=wrong", "/?token=secre", "/?other=secret", ""]
 )
 def test_without_the_token_nobody_gets_in(target):
-    """A wrong one, a part of it, or none."""
-    assert b"403" in judge(head("Host: arm.test", "Cookie: farhand=wrong", target=target), "secret")
+    """A wrong one, a part of it, or none; the visitor is told what is missing."""
+    request = asked("Host: arm.test", "Cookie: farhand=wrong", target=target)
+    answer = judge(request, "secret")
+    assert answer.status_code == 403
+    assert b"access token" in answer.body
 
 
 @pytest.fixture
-def inner():
-    """A page that answers everything with its request."""
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def answer() -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            with connection:
-                connection.recv(65536)
-                connection.sendall(
-                    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
-                )
-
-    threading.Thread(target=answer, daemon=True).start()
-    yield server.getsockname()[1]
-    server.close()
+def page(request):
+    """A page on a free port, with the token of the test or none."""
+    server = open_server("127.0.0.1", 0, getattr(request, "param", ""), "dual-arm")
+    yield server
+    server.stop()
 
 
-def test_what_is_let_in_reaches_the_page(inner):
-    """Whole, and so does the answer."""
-    gate = Gate("127.0.0.1", 0, inner)
-    with urllib.request.urlopen(f"http://127.0.0.1:{gate.port}/", timeout=10) as answer:
-        assert answer.read() == b"hello"
-    gate.close()
+def ports_of_this_process() -> set[int]:
+    """Where it listens, from the system's own tables."""
+    mine = {link.readlink().name for link in Path("/proc/self/fd").iterdir() if link.is_symlink()}
+    rows = [
+        row.split()
+        for table in ("tcp", "tcp6")
+        for row in Path("/proc/net", table).read_text().splitlines()[1:]
+    ]
+    listening = [row for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in mine]
+    return {int(row[1].rpartition(":")[2], 16) for row in listening}
 
 
-def test_a_visitor_without_the_token_is_told_what_is_missing(inner):
-    """Code 403, and words."""
-    gate = Gate("127.0.0.1", 0, inner, "secret")
-    with pytest.raises(urllib.error.HTTPError, match="403") as caught:
-        urllib.request.urlopen(f"http://127.0.0.1:{gate.port}/", timeout=10)
-    assert b"access token" in caught.value.read()
-    gate.close()
+def http(port: int, *lines: str) -> bytes:
+    """The whole answer to a request."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall("\r\n".join(["GET / HTTP/1.1", *lines, "", ""]).encode())
+        return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def test_rubbish_closes_the_connection_and_nothing_else(inner):
+def websocket(port: int, host: str, origin: str | None) -> int:
+    """The code of the answer to a WebSocket; 101 if it was opened."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        try:
+            protocol = f"viser-v{viser.__version__}"
+            address = f"ws://{host}/"
+            with connect(address, sock=connection, origin=origin, subprotocols=[protocol]):
+                return 101
+        except InvalidStatus as refused:
+            return refused.response.status_code
+
+
+def test_nothing_behind_the_gate_can_be_reached_around_it():
+    """Every port that a page opens refuses a foreign Host, a foreign Origin and a missing Host."""
+    before = ports_of_this_process()
+    server = open_server("127.0.0.1", 0, "", "dual-arm")
+    opened = ports_of_this_process() - before
+    try:
+        assert server.get_port() in opened
+        for port in opened:
+            own = f"127.0.0.1:{port}"
+            assert http(port, "Host: elsewhere.test").startswith(b"HTTP/1.1 403")
+            assert http(port, f"Host: {own}", f"Origin: {FOREIGN[1]}").startswith(b"HTTP/1.1 403")
+            assert http(port).startswith(b"HTTP/1.1 403")
+            assert websocket(port, *FOREIGN) == 403
+            assert websocket(port, "elsewhere.test", None) == 403
+            assert websocket(port, own, FOREIGN[1]) == 403
+    finally:
+        server.stop()
+
+
+def test_the_page_and_its_websocket_pass_the_gate(page):
+    """With the name of this machine."""
+    own = f"127.0.0.1:{page.get_port()}"
+    answer = http(page.get_port(), f"Host: {own}")
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"<html" in answer
+    assert websocket(page.get_port(), own, f"http://{own}") == 101
+
+
+@pytest.mark.parametrize("page", ["secret"], indirect=True)
+def test_with_a_token_a_websocket_needs_the_cookie(page):
+    """Without it, not even the page's own name opens one."""
+    own = f"127.0.0.1:{page.get_port()}"
+    assert websocket(page.get_port(), own, f"http://{own}") == 403
+    assert http(page.get_port(), f"Host: {own}", "Cookie: farhand=secret").startswith(
+        b"HTTP/1.1 200"
+    )
+
+
+def test_rubbish_closes_the_connection_and_nothing_else(page):
     """The next visitor is served."""
-    gate = Gate("127.0.0.1", 0, inner)
-    with socket.create_connection(("127.0.0.1", gate.port)) as rude:
+    with socket.create_connection(("127.0.0.1", page.get_port())) as rude:
         rude.sendall(b"\x00" * 100_000)
-    with urllib.request.urlopen(f"http://127.0.0.1:{gate.port}/", timeout=10) as answer:
-        assert answer.read() == b"hello"
-    gate.close()
+    assert b"<html" in http(page.get_port(), "Host: localhost")
 
 
-def test_a_port_that_cannot_be_opened_is_named(inner):
+def test_a_viser_that_is_started_in_another_way_is_refused(monkeypatch):
+    """Rather than served without a gate."""
+
+    class Other:
+        stopped = False
+
+        def __init__(self, *_: object, **__: object) -> None:
+            pass
+
+        def get_port(self) -> int:
+            return 1
+
+        def stop(self) -> None:
+            Other.stopped = True
+
+    monkeypatch.setattr(viser, "ViserServer", Other)
+    with pytest.raises(FarhandError, match="cannot be guarded"):
+        open_server("127.0.0.1", 0, "", "dual-arm")
+    assert Other.stopped
+
+
+def test_a_port_that_cannot_be_opened_is_named(page):
     """On one line."""
-    with pytest.raises(FarhandError, match=f"port {inner}"):
-        Gate("127.0.0.1", inner, inner)
+    with pytest.raises(FarhandError, match=f"port {page.get_port()}"):
+        open_server("127.0.0.1", page.get_port(), "", "dual-arm")

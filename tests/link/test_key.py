@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+from pathlib import Path
+
 import pytest
 
 from farhand.errors import BadValue, FileError
@@ -49,3 +52,23 @@ def test_a_file_without_a_key_is_refused_and_its_content_not_repeated(tmp_path, 
     with pytest.raises(BadValue, match="Farhand key") as caught:
         read_key(path)
     assert "AAAA" not in str(caught.value)
+
+
+def test_a_key_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path):
+    """So that it can be made once there is room."""
+    path = tmp_path / "key"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(FileError, match="cannot write"):
+            write_key(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not path.exists()
+    write_key(path)
+
+
+def test_a_device_without_end_is_no_key():
+    """Read no further than a key can go."""
+    with pytest.raises(BadValue, match="/dev/zero is not a Farhand key"):
+        read_key(Path("/dev/zero"))

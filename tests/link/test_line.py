@@ -4,11 +4,12 @@ does.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 
 import pytest
 
-from farhand.link.line import MAX_DATAGRAMS, Line
+from farhand.link.line import MAX_DATAGRAMS, SILENCE_NS, Line
 from farhand.link.seal import HELLO, MAGIC, STATE, Seal
 
 KEY = bytes(range(32))
@@ -96,13 +97,92 @@ def test_a_peer_that_starts_again_is_a_new_generation_and_must_agree_anew():
     """What the old one sent is not taken for the new one's."""
     a, b = lines()
     talk(a, b)
-    again = Line(a.wire, Seal(KEY, "leader"), {**TERMS, "law": "none"})
-    assert talk(again, b, 30, 10)[1] == []
-    assert b.generation == 2
-    assert not b.agreed
-    third = Line(a.wire, Seal(KEY, "leader"), TERMS)
-    assert set(talk(third, b, 30, 40)[1]) == {b"a"}
-    assert (b.generation, b.agreed, b.refusal) == (3, True, None)
+    again = Line(a.wire, Seal(KEY, "leader"), TERMS)
+    assert set(talk(again, b, 30, 10)[1]) == {b"a"}
+    assert (b.generation, b.agreed, b.refusal) == (2, True, None)
+
+
+def test_another_leader_with_other_terms_does_not_cut_off_the_first():
+    """It is refused by name, and the follower goes on with the one it agreed with."""
+    a, b = lines()
+    talk(a, b)
+    there: deque[bytes] = deque()
+    other = Line(Box(b.wire.back, there), Seal(KEY, "leader"), {**TERMS, "law": "none"})
+    before = b.seal.live
+    for tick in range(10, 60):
+        # Both leaders hear what the follower sends.
+        sent = len(a.wire.back)
+        b.receive(tick * MS)
+        b.send(tick * MS, b"b")
+        there.extend(list(a.wire.back)[sent:])
+        for line in (a, other):
+            line.receive(tick * MS)
+            line.send(tick * MS, b"a")
+    assert "law 'position-force'" in (other.refusal or "")
+    assert b.seal.live is before
+    assert (b.generation, b.agreed, b.refusal) == (1, True, None)
+    assert b.seal.counts.declined > 0
+    assert set(talk(a, b, 10, 60)[1]) == {b"a"}
+
+
+def ahead(a: Line, b: Line) -> Line:
+    """A leader whose clock is an hour ahead, coupled to the follower in the place of ``a``."""
+    hour = time.time_ns() + 3600 * 1_000_000_000
+    first = Line(a.wire, Seal(KEY, "leader", hour.to_bytes(8, "big") + bytes(8)), TERMS)
+    assert set(talk(first, b)[1]) == {b"a"}
+    return first
+
+
+def test_a_leader_with_a_clock_ahead_does_not_lock_out_the_next():
+    """Once it has gone, one with a right clock takes over, and the old one's past stays shut."""
+    a, b = lines()
+    first = ahead(a, b)
+    recorded = [first.seal.close(STATE, b"old") for _ in range(3)]
+    second = Line(a.wire, Seal(KEY, "leader"), TERMS)
+    gone = 10 + SILENCE_NS // MS + 1
+    assert set(talk(second, b, 30, gone)[1]) == {b"a"}
+    assert (second.agreed, b.generation) == (True, 2)
+    b.wire.back.extend(recorded)
+    assert b"old" not in b.receive((gone + 30) * MS)
+    assert b.seal.live.epoch == second.seal.epoch
+
+
+def test_a_leader_that_is_turned_away_for_its_clock_is_told():
+    """While the one with the greater epoch is there; its recording does not bring it in later."""
+    a, b = lines()
+    first = ahead(a, b)
+    late = Line(a.wire, Seal(KEY, "leader"), TERMS)
+    said: list[bytes] = []
+    for tick in range(10, 30):
+        for line in (first, late):
+            line.send(tick * MS, b"a")
+            said += b.wire.back
+            b.receive(tick * MS)
+            late.receive(tick * MS)
+    assert "clock is ahead" in (late.refusal or "")
+    assert b.seal.live.epoch == first.seal.epoch
+    b.wire.back.extend([*said, late.seal.close(HELLO, b"{}")])
+    b.receive(30 * MS + 2 * SILENCE_NS)
+    assert b.seal.live.epoch == first.seal.epoch
+
+
+def test_a_follower_sends_no_state_before_the_leader_has():
+    """A leader slow from its greeting to its first tick would read states that are old by then."""
+    a, b = lines()
+    for tick in range(10):
+        a.greet()
+        a.receive(tick * MS)
+        b.receive(tick * MS)
+        b.send(tick * MS, b"b")
+    assert (a.agreed, b.agreed) == (True, True)
+    states = 0
+    for tick in range(10, 1500):
+        b.receive(tick * MS)
+        b.send(tick * MS, b"b")
+    while a.wire.back:
+        states += a.seal.open(a.wire.receive())[0] == STATE
+    assert states == 0
+    assert set(talk(a, b, 10, 1500)[0]) == {b"b"}
 
 
 def test_only_the_peer_decides_where_answers_go():
@@ -129,10 +209,11 @@ def test_a_flood_takes_a_bounded_share_of_a_tick_and_the_peer_is_still_heard():
     assert len(b.wire.back) == 300 - MAX_DATAGRAMS
 
 
-def test_a_greeting_that_is_no_greeting_is_refused():
+@pytest.mark.parametrize("content", [b"[1, 2", b"[" * 60_000])
+def test_a_greeting_that_is_no_greeting_is_refused(content):
     """A peer with the key and another program."""
     a, b = lines()
     talk(a, b)
-    b.wire.send(b.seal.close(HELLO, b"[1, 2"))
+    b.wire.send(b.seal.close(HELLO, content))
     a.receive(0)
     assert "does not understand" in (a.refusal or "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -54,8 +56,8 @@ def test_a_trace_that_holds_is_repeated():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("t,delay_ms\n0,10\n1,-3\n", "line 3: delay_ms '-3' is not within 0 to 10000"),
-        ("t,delay_ms\n0,10\n1,fast\n", "line 3: delay_ms 'fast'"),
+        ("t,delay_ms\n0,10\n1,-3\n", "line 3: delay_ms is not within 0 to 10000"),
+        ("t,delay_ms\n0,10\n1,fast\n", "line 3: delay_ms is not"),
         ("t,delay_ms\n1,10\n0,10\n", "times that grow"),
         ("t,delay_ms\n1,10\n", "two rows"),
         ("t,delay_ms\nx,10\n2,10\n", "line 2: t is not a number"),
@@ -66,6 +68,28 @@ def test_what_is_no_trace_is_refused_by_its_line(text, message, tmp_path):
     """In one line, with what is wrong."""
     with pytest.raises(BadValue, match=message):
         read_trace(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secret\n",
+        "secret,secret,t,delay_ms\n1,2,3,4\n",
+        "t,delay_ms\nsecret,1\n",
+        "t,delay_ms\n1,secret\n",
+    ],
+)
+def test_nothing_of_a_file_that_is_no_trace_is_repeated(text, tmp_path):
+    """A visitor of the page may name any file, and reads the refusal."""
+    with pytest.raises(BadValue) as caught:
+        read_trace(written(tmp_path, text))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_device_is_no_trace():
+    """It would never end."""
+    with pytest.raises(BadValue, match="zero is not a trace of delays"):
+        read_trace(Path("/dev/zero"))
 
 
 def test_a_trace_is_set_by_its_path_and_a_missing_one_changes_nothing(tmp_path):

@@ -171,5 +171,15 @@ def test_a_name_with_a_wildcard_and_a_configuration_that_is_none_are_refused(tmp
     pytest.importorskip("zenoh")
     with pytest.raises(BadValue, match="link name"):
         ZenohWire("leader", connect="127.0.0.1:1", name="**")
-    with pytest.raises(BadValue, match="Zenoh configuration"):
+    with pytest.raises(BadValue, match="none.json5"):
         ZenohWire("leader", config=tmp_path / "none.json5")
+
+
+def test_a_configuration_that_is_too_deep_or_endless_is_refused(tmp_path):
+    """Before Zenoh's parser sees it, which such a file ends together with the process."""
+    pytest.importorskip("zenoh")
+    deep = tmp_path / "deep.json5"
+    deep.write_text("[" * 100_000)
+    for path in (deep, Path("/dev/zero")):
+        with pytest.raises(BadValue, match=f"{path} is not a Zenoh configuration"):
+            ZenohWire("leader", config=path)

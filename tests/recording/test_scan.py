@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 from mcap.opcode import Opcode
 
 from farhand.errors import FileError
 from farhand.recording.growing import FOOT
 from farhand.recording.loader import Recording, load
 from farhand.recording.recover import recover
-from farhand.recording.scan import scan
+from farhand.recording.scan import MAX_CHUNK_BYTES, Chunk, scan
 
 HEAD = 60_000  # [bytes] in which the set-up, the models and the channels stand
 END = struct.Struct("<BQI")
@@ -141,3 +142,26 @@ def test_a_pipe_is_refused_before_anybody_waits_for_it(tmp_path):
     os.mkfifo(tmp_path / "pipe.mcap")
     with pytest.raises(FileError, match="it is a pipe or a device"):
         scan(Path(tmp_path / "pipe.mcap"))
+
+
+@pytest.mark.parametrize("size", [4 << 20, MAX_CHUNK_BYTES + 1])
+def test_a_chunk_that_claims_more_than_any_has_takes_no_memory(size, monkeypatch):
+    """A few kB may stand for gigabytes; it is refused before it is unpacked."""
+    packed = zstandard.ZstdCompressor().compress(bytes(size))
+    chunk = Chunk(0, 0, size, 0, "zstd", memoryview(packed))
+    monkeypatch.setattr(zstandard, "ZstdDecompressor", Unpacker)
+    with pytest.raises(FileError, match=f"claims {size} bytes"):
+        chunk.records()
+    assert not chunk.fits()
+
+
+class Unpacker:
+    """Fails the test that unpacks anything."""
+
+    def decompressobj(self) -> Unpacker:
+        """Itself."""
+        return self
+
+    def decompress(self, *_: object, **__: object) -> bytes:
+        """Nothing may come here."""
+        raise AssertionError("memory was taken")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from farhand.errors import Mismatch
+from farhand.console.menus import menus_of
+from farhand.errors import Mismatch, UnknownName
 from farhand.loop.clock import VirtualClock, WallClock
 from farhand.loop.telemetry import EVENT_CAPACITY
 from farhand.recording.loader import load
@@ -160,12 +161,40 @@ def test_a_run_that_is_fixed_is_recorded_and_ended_but_not_replaced(folder):
     assert any("command line" in event.text for event in load(folder / "r.mcap").happened)
 
 
-def test_a_part_that_is_chosen_is_built_in_and_a_scenario_has_its_own_say():
+@pytest.fixture
+def leg():
+    """The humanoid's menus and options, its leg at a limit."""
+    options = Options(scenario="limit", settings=[("hand.stiffness", 100.0)])
+    rig = build_rig("humanoid", options)
+    yield rig.options, menus_of(rig)
+    rig.close()
+
+
+def test_a_part_that_is_chosen_is_built_in_and_a_scenario_has_its_own_say(leg):
     """A limb chosen on the page holds until a scenario that brings its own limb."""
-    before = Options(settings=[("rig.limb", "right-arm"), ("hand.stiffness", 100.0)])
-    same = changed_options(
-        before, {"law": "unilateral", "scenario": "limit", "rig.device": "virtuose"}, "limit"
-    )
+    before, menus = leg
+    before.settings.insert(0, ("rig.limb", "right-arm"))
+    chosen = {"law": "unilateral", "scenario": "limit", "rig.device": "virtuose"}
+    same = changed_options(before, chosen, menus)
     assert same.settings == [*before.settings, ("rig.device", "virtuose")]
-    other = changed_options(before, {"scenario": "balance"}, "limit")
+    other = changed_options(before, {"scenario": "balance"}, menus)
     assert other.settings == [("hand.stiffness", 100.0)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"law": "planted:Law"},
+        {"layer": "planted:Layer"},
+        {"scenario": "planted"},
+        {"rig.limb": "planted.xml"},
+        {"rig.rate": 1.0},
+        {"side": "leader"},
+    ],
+)
+def test_a_visitor_chooses_what_is_on_the_menu_and_nothing_else(change, leg, tmp_path, monkeypatch):
+    """Whatever is posted in its place is refused before anything is imported."""
+    monkeypatch.chdir(tmp_path)
+    Path("planted.py").write_text("raise SystemExit('was imported')")
+    with pytest.raises(UnknownName, match=next(iter(change))):
+        changed_options(leg[0], change, leg[1])

@@ -138,3 +138,53 @@ def test_what_something_outside_took_part_in_is_shown_but_not_run_again(recorded
     rig = rig_of(recorded, drawn=True)
     assert "leader" in rig.world.placed
     rig.close()
+
+
+def planted(kind: str, value: str) -> dict:
+    """Options of a recording that name something of their own."""
+    if kind in ("law", "layer"):
+        return {kind: value}
+    return {"settings": [(kind, value)]}
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("law", "planted:Law"),
+        ("layer", "planted:Law"),
+        ("rig.leader_robot", "planted.xml"),
+        ("link.trace", "planted.csv"),
+    ],
+)
+def test_a_recording_has_nothing_loaded_that_its_user_did_not_name(
+    kind, value, drawn, recorded, tmp_path, monkeypatch
+):
+    """Neither code nor a file of the current folder; the line says what to add."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "planted.py").write_text("raise SystemExit('was imported')")
+    recorded.metadata["options"] |= planted(kind, value)
+    with pytest.raises(Mismatch, match=f"--allow {value}"):
+        rig_of(recorded, drawn)
+
+
+def test_a_trace_may_not_come_by_a_recorded_command(recorded):
+    """It would be read when its tick comes."""
+    command = {"name": "set", "path": "link.trace", "value": "/etc/passwd"}
+    recorded.happened.append(RecordedEvent(0, "command", "", command))
+    with pytest.raises(Mismatch, match="--allow /etc/passwd"):
+        rig_of(recorded)
+
+
+def test_a_law_that_the_user_names_is_run_again(tmp_path, monkeypatch):
+    """The very class, and no other."""
+    monkeypatch.chdir(tmp_path)
+    text = "from farhand.coupling import PositionPosition\n\n\n"
+    text += "class Mine(PositionPosition):\n    name = 'mine-of-a-test'\n"
+    (tmp_path / "mine_of_a_test.py").write_text(text)
+    law = "mine_of_a_test:Mine"
+    rig = build_rig("dual-arm", Options(law=law, scenario="free"))
+    recording = load(record(rig, tmp_path / "r.mcap", 0.02))
+    assert rerun(recording, [law]).exact
+    with pytest.raises(Mismatch, match="--allow mine_of_a_test:Mine"):
+        rerun(recording, ["mine_of_a_test:Other"])

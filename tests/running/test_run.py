@@ -7,11 +7,11 @@ from __future__ import annotations
 import pytest
 
 from farhand.errors import FileError
-from farhand.loop.clock import WallClock
+from farhand.loop.clock import VirtualClock, WallClock
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
-from farhand.running.recorder import RunRecording
-from farhand.running.run import drive
+from farhand.running.recorder import RecorderProcess, RunRecording
+from farhand.running.run import drive, faults_of
 
 
 @pytest.fixture
@@ -48,3 +48,21 @@ def test_a_run_that_breaks_off_leaves_what_it_recorded(rig, tmp_path, monkeypatc
     with pytest.raises(ZeroDivisionError):
         drive(rig, 1.0, tmp_path / "r.mcap")
     assert len(load(tmp_path / "r.mcap").streams["coupling"].times_ns) == 700
+
+
+@pytest.mark.parametrize("clock", [VirtualClock, WallClock])
+def test_a_recording_that_somebody_removed_is_missed(clock, tmp_path, monkeypatch):
+    """The recorder goes on writing to it and notices nothing."""
+    path = tmp_path / "gone.mcap"
+
+    class Removed(RecorderProcess):
+        def close(self):
+            super().close()
+            path.unlink()
+
+    monkeypatch.setattr("farhand.running.recorder.RecorderProcess", Removed)
+    rig = build_rig("dual-arm", Options(scenario="rest", clock=clock()))
+    outcome = drive(rig, 0.1, path)
+    assert outcome.unrecorded == f"{path} was removed while it was written"
+    assert faults_of(rig, outcome)
+    rig.close()

@@ -108,7 +108,7 @@ def _read(path: Path | None) -> dict[str, Row]:
         try:
             row = json.loads(line)
             rows[row.pop("name")] = row
-        except (ValueError, KeyError, AttributeError):
+        except (ValueError, KeyError, AttributeError, RecursionError):
             if number < len(lines) or number == 1:
                 problem = "is not a row of a sweep; choose a new file"
                 raise BadValue(f"{path} line {number} {problem}") from None

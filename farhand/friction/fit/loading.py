@@ -66,7 +66,7 @@ def read(path: str | Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise BadValue(f"{path.name} is not a JSON file: {error}") from None
     parameters = content.get("parameters") if isinstance(content, dict) else None
     if not isinstance(parameters, dict) or "model" not in content:

@@ -93,6 +93,7 @@ class ServoedArm:
         wrench: measured at the TCP, by the environment on the arm, base axes, [N] and [N·m].
         history: joint positions of the last cycles, newest first.
         powered: whether the brakes are open and the motors on.
+        speed_scaling: share of their speed that programs move with, [-].
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class ServoedArm:
         payload: float = 0.0,
     ) -> None:
         self.joints, self.limits = joints or UrJoints(), limits or SafetyLimits()
+        self.speed_scaling = 1.0
         edits = [set_armature(self.joints.armature), set_damping(self.joints.viscous)]
         known = robot.edited(*edits)
         self.robot = known.edited(add_payload(payload, (0.0, 0.0, 0.05))) if payload else known

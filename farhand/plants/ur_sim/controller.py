@@ -26,6 +26,12 @@ CONTROL_SCRIPT_MARK = "RTDE Control Script"
 TARGETS = {"target_TCP_pose", "target_TCP_speed"}
 """Fields that are computed only if some client has requested them."""
 
+SLIDER_TIME_S = 0.5
+"""Time in which the speed scaling follows the slider over its whole way; assumed, [s]."""
+
+CURRENT_A, VOLTAGE_V = (0.004, 0.020), (0.0, 10.0)
+"""Range of an analog output, by its kind (public description of the outputs)."""
+
 UNLOCK_DELAY_S = 5.0
 """Time before a protective stop can be unlocked (public dashboard description), [s]."""
 
@@ -83,6 +89,10 @@ class UrController:
         for board, shift in (("standard", 0), ("configurable", 8), ("tool", 16)):
             name = f"{board}_digital_output"
             self.exchange.listeners[name] = partial(self._set_digital, name, shift)
+        for index in (0, 1):
+            name = f"standard_analog_output_{index}"
+            self.exchange.listeners[name] = partial(self._set_analog, index)
+        self.exchange.listeners["speed_slider_fraction"] = self._set_slider
         self._constants()
         self._publish()
 
@@ -95,6 +105,7 @@ class UrController:
         """Run program, physics and safety, and publish the result."""
         self.cycles += 1
         self._check_watchdog()
+        self._follow_slider()
         if self.runtime is Runtime.PLAYING and self._running is not None:
             self._continue(self._running)
         elif self.mode is RobotMode.RUNNING:
@@ -249,8 +260,31 @@ class UrController:
         before = int(values["actual_digital_output_bits"])  # type: ignore[call-overload]
         values["actual_digital_output_bits"] = (before & ~mask) | (bits & mask)
 
+    def _set_analog(self, index: int, ratio: Any) -> None:
+        """Set an analog output where the mask says, to a share of the range of its kind."""
+        values: dict[str, Any] = self.exchange.values
+        if not (values["standard_analog_output_mask"] >> index & 1 and 0.0 <= ratio <= 1.0):
+            return
+        voltage = values["standard_analog_output_type"] >> index & 1
+        low, high = VOLTAGE_V if voltage else CURRENT_A
+        values[f"standard_analog_output{index}"] = low + ratio * (high - low)
+        # Bits 0 and 1 are the kinds of the inputs.
+        kinds = values["analog_io_types"] & ~(4 << index)
+        values["analog_io_types"] = kinds | voltage << (2 + index)
+
+    def _set_slider(self, fraction: Any) -> None:
+        if self.exchange.values["speed_slider_mask"] and 0.0 <= fraction <= 1.0:
+            self.exchange.values["target_speed_fraction"] = fraction
+
+    def _follow_slider(self) -> None:
+        """Let the speed of the programs follow the slider without a jump."""
+        target: Any = self.exchange.values["target_speed_fraction"]
+        left, most = target - self.arm.speed_scaling, CYCLE / SLIDER_TIME_S
+        self.arm.speed_scaling += min(max(left, -most), most)
+        self.exchange.values["speed_scaling"] = self.arm.speed_scaling
+
     def _constants(self) -> None:
-        """Publish the fields that never change."""
+        """Publish the fields that change only if a client sets them."""
         self.exchange.values |= {
             "joint_temperatures": (28.0,) * 6,
             "joint_mode": (253,) * 6,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -29,13 +29,14 @@ def servoj(arm: ServoedArm, q: Array, lookahead: float, gain: float) -> None:
 
 def speedj(arm: ServoedArm, velocity: Array, acceleration: float) -> None:
     """One cycle towards joint speeds [rad/s], at most at ``acceleration`` [rad/s²]."""
-    arm.reach_velocity(_towards(arm.v_target, velocity, acceleration))
+    arm.reach_velocity(_towards(arm.v_target, arm.speed_scaling * velocity, acceleration))
 
 
 def speedl(arm: ServoedArm, twist: Array, acceleration: float) -> None:
     """One cycle towards a tool twist in base axes [m/s, rad/s] at ``acceleration`` [m/s²]."""
     J = arm.jacobian(arm.q_target)
-    arm.reach_velocity(damped_inverse(J, 0.01) @ _towards(J @ arm.v_target, twist, acceleration))
+    reached = _towards(J @ arm.v_target, arm.speed_scaling * twist, acceleration)
+    arm.reach_velocity(damped_inverse(J, 0.01) @ reached)
 
 
 def stop(arm: ServoedArm, deceleration: float) -> Motion:
@@ -62,7 +63,7 @@ def movej(arm: ServoedArm, q: Array, speed: float, acceleration: float) -> Motio
     yield from stop(arm, arm.joints.deceleration)
     start, way = arm.q_target.copy(), q - arm.q_target
     longest = float(np.abs(way).max())
-    for s, ds in trapezoid(longest, speed, acceleration):
+    for s, ds in trapezoid(longest, speed, acceleration, lambda: arm.speed_scaling):
         arm.place(start + way * (s / longest), way * (ds / longest))
         yield
 
@@ -76,7 +77,7 @@ def movel(
     way, turn = position - p, rotation_vector(rotation @ R.T)
     length = float(np.linalg.norm(way))
     length = length if length > 1e-6 else float(np.linalg.norm(turn))
-    for s, _ in trapezoid(length, speed, acceleration):
+    for s, _ in trapezoid(length, speed, acceleration, lambda: arm.speed_scaling):
         share = s / length
         q = inverse(arm, p + share * way, rotation_from_vector(share * turn) @ R, arm.q_target)
         arm.place(q, (q - arm.q_target) / CYCLE)
@@ -84,22 +85,29 @@ def movel(
     arm.place(arm.q_target.copy(), np.zeros(len(arm.q)))
 
 
-def trapezoid(length: float, speed: float, acceleration: float) -> Iterator[tuple[float, float]]:
-    """Distance and speed at the end of every cycle of a move from rest to rest."""
+def trapezoid(
+    length: float, speed: float, acceleration: float, scaling: Callable[[], float] = lambda: 1.0
+) -> Iterator[tuple[float, float]]:
+    """Distance and speed at the end of every cycle of a move from rest to rest.
+
+    Its time passes ``scaling`` times as fast, [-].
+    """
     if length <= 1e-9:
         return
     speed, acceleration = max(speed, 1e-3), max(acceleration, 1e-3)
     top = min(speed, math.sqrt(length * acceleration))
     ramp, whole = top / acceleration, length / top + top / acceleration
-    for cycle in range(1, math.ceil(whole / CYCLE)):
-        t = cycle * CYCLE
+    passed, cycles = scaling(), math.ceil(whole / CYCLE)
+    while passed < cycles and (t := passed * CYCLE) < whole:
+        rate = scaling()
         if t < ramp:
-            yield 0.5 * acceleration * t * t, acceleration * t
+            yield 0.5 * acceleration * t * t, rate * acceleration * t
         elif t > whole - ramp:
             left = whole - t
-            yield length - 0.5 * acceleration * left * left, acceleration * left
+            yield length - 0.5 * acceleration * left * left, rate * acceleration * left
         else:
-            yield top * (t - 0.5 * ramp), top
+            yield top * (t - 0.5 * ramp), rate * top
+        passed += scaling()
     yield length, 0.0
 
 

@@ -112,3 +112,61 @@ def test_a_broken_limit_stops_the_arm_and_says_why(controller, said):
     assert "joint 2" in controller.reason
     assert "protective stop" in said[-1]
     np.testing.assert_allclose(controller.arm.v, 0.0, atol=1e-2)
+
+
+def test_the_speed_slider_slows_moves_and_speeds_down(controller):
+    """To half, without a jump; where the mask is zero nothing changes."""
+    exchange = controller.exchange
+    exchange.set({"speed_slider_mask": 0, "speed_slider_fraction": 0.1})
+    run(controller, 1.0)
+    assert exchange.values["speed_scaling"] == 1.0
+    exchange.set({"speed_slider_mask": 1, "speed_slider_fraction": 0.5})
+    assert exchange.values["target_speed_fraction"] == 0.5
+    controller.cycle()
+    assert 0.99 < exchange.values["speed_scaling"] < 1.0
+    run(controller, 0.5)
+    assert exchange.values["speed_scaling"] == pytest.approx(0.5)
+    controller.upload("def turn():\n speedj([0.5,0,0,0,0,0], 2.0, t=1)\n stopj(2)\nend")
+    run(controller, 0.5)
+    assert controller.arm.v[0] == pytest.approx(0.25, abs=1e-3)
+    run(controller, 1.0)
+    q = [round(float(value), 6) for value in controller.arm.q_target]
+    q[0] += 0.4
+    # 0.9 s at full speed
+    controller.upload(f"def go():\n movej({q}, a=2, v=1)\nend")
+    run(controller, 1.7)
+    assert controller.runtime is Runtime.PLAYING
+    run(controller, 0.2)
+    assert controller.runtime is Runtime.STOPPED
+    assert controller.arm.q[0] == pytest.approx(q[0], abs=1e-3)
+
+
+def test_a_slider_at_zero_halts_a_move_until_it_is_raised(controller):
+    """The program waits."""
+    q = [round(float(value), 6) for value in controller.arm.q_target]
+    q[0] += 0.4
+    controller.upload(f"def go():\n movej({q}, a=2, v=1)\nend")
+    run(controller, 0.3)
+    controller.exchange.set({"speed_slider_mask": 1, "speed_slider_fraction": 0.0})
+    run(controller, 2.0)
+    np.testing.assert_allclose(controller.arm.v, 0.0, atol=1e-3)
+    assert controller.runtime is Runtime.PLAYING
+    controller.exchange.set({"speed_slider_mask": 1, "speed_slider_fraction": 1.0})
+    run(controller, 1.5)
+    assert controller.arm.q[0] == pytest.approx(q[0], abs=1e-3)
+
+
+def test_analog_outputs_are_set_where_the_mask_says(controller):
+    """A share of 4 to 20 mA or of 0 to 10 V."""
+    exchange = controller.exchange
+    both = {"standard_analog_output_0": 0.5, "standard_analog_output_1": 0.5}
+    mask, kind = "standard_analog_output_mask", "standard_analog_output_type"
+    exchange.set({mask: 1, kind: 0, **both})
+    assert exchange.values["standard_analog_output0"] == pytest.approx(0.012)
+    assert exchange.values["standard_analog_output1"] == 0.0
+    exchange.set({mask: 2, kind: 2, **both})
+    assert exchange.values["standard_analog_output0"] == pytest.approx(0.012)
+    assert exchange.values["standard_analog_output1"] == pytest.approx(5.0)
+    assert exchange.values["analog_io_types"] == 8
+    exchange.set({mask: 3, kind: 3, "standard_analog_output_0": float("nan")})
+    assert exchange.values["standard_analog_output0"] == pytest.approx(0.012)
