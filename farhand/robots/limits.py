@@ -27,6 +27,12 @@ class Limits:
     torque: Array  #: largest effort, [N·m or N]
     #: the DOF that translate, in m, m/s and N; all others are in rad, rad/s and N·m
     slides: frozenset[int] = frozenset()
+    names: tuple[str, ...] = ()  #: joint of each DOF; empty where it has no name or none are known
+
+    def joint(self, dof: int) -> str:
+        """The joint of a DOF in words: by its name, else by its number."""
+        name = self.names[dof] if dof < len(self.names) else ""
+        return f"joint {name or dof + 1}"
 
     def units(self, dof: int) -> tuple[str, str, str]:
         """Units of position, speed and effort of a DOF."""
@@ -69,7 +75,8 @@ def read_limits(
         arrays[key] = toml.vector(value, model.nv, f"{where}: limits.{key}", infinite=True)
     for array in arrays.values():
         array.setflags(write=False)
-    limits = Limits(**arrays, slides=_slides(model))
+    names = tuple(model.joint(int(joint)).name for joint in model.dof_jntid)
+    limits = Limits(**arrays, slides=_slides(model), names=names)
     checked = ("lower", "velocity", "torque")
     origin = {key: where if key in overrides else str(path) for key in checked}
     _check(limits, model, actuated, {**origin, "lower": where} if "upper" in overrides else origin)

@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 
 FOLDER = Path(__file__).parent
 GROUP = "farhand.robots"
+XACRO = ".xacro"
 TIMESTEP = 1e-3  # [s], of the models that compile() returns
 
 
@@ -140,6 +141,11 @@ def robot_names() -> list[str]:
     return list(dict.fromkeys([*own, *plugins.found(GROUP)]))
 
 
+def is_robot(text: str) -> bool:
+    """Whether this names a robot, or a model file whether it is there or not."""
+    return text in robot_names() or Path(text).suffix.lower() in (*model_file.SUFFIXES, XACRO)
+
+
 def _folder(name: str) -> Path:
     """The folder of a robot that is known by name.
 
@@ -235,6 +241,10 @@ def _toml_name(path: Path) -> str:
 def _model_path(name_or_path: str | Path) -> Path:
     text = str(name_or_path)
     path = Path(text)
+    if path.suffix.lower() == XACRO:
+        made = path.with_suffix("") if path.stem.endswith(".urdf") else path.with_suffix(".urdf")
+        remedy = f"make a URDF of it first, with ROS's own tool: xacro {path} > {made}"
+        raise FileError(f"robot file {path} is a macro file that only xacro reads: {remedy}")
     if isinstance(name_or_path, str) and path.suffix.lower() not in model_file.SUFFIXES:
         if not any(separator in text for separator in {os.sep, os.altsep or os.sep, "/"}):
             if text not in robot_names():

@@ -404,3 +404,9 @@ def test_gravity_must_be_a_number() -> None:
     """NaN would spread through the whole state at the first step."""
     with pytest.raises(BadValue):
         load_robot("point3").compile(gravity=float("nan"))
+
+
+@pytest.mark.parametrize("name", ["arm.xacro", "arm.urdf.xacro", "description/arm.urdf.xacro"])
+def test_a_xacro_file_is_answered_with_how_to_make_a_urdf(name: str) -> None:
+    """With or without a path; nothing here reads macros."""
+    assert f"xacro {name} > " in str(refusal(name)) and str(refusal(name)).endswith("arm.urdf")
