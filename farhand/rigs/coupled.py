@@ -34,6 +34,7 @@ from farhand.rigs.rig import (
     choose,
     configure_parts,
     post_scenario,
+    skipped_settings,
     split_settings,
 )
 from farhand.robots import Robot
@@ -180,6 +181,9 @@ class CoupledBuild:
     ) -> Rig:
         """The whole rig, with the scenario's commands posted."""
         post_scenario(session, self.scenario, self.options)
+        if skipped := skipped_settings(self.options, self.scenario):
+            reason = f"scenario {self.scenario.name} sets them for a simulated plant"
+            notes = [*notes, f"left out, because {reason}: {', '.join(skipped)}"]
         kind = Metrics if self.options.side is None else SideMetrics
         return Rig(
             name=self.name,

@@ -14,11 +14,10 @@ from farhand.errors import BadValue, Mismatch
 from farhand.mapping.ik import Pose, Solver
 from farhand.plants import Plant
 from farhand.plants.wrappers.wrapped import MirroredPlant
-from farhand.rigs.rig import Options
-from farhand.robots import Placement, Robot
+from farhand.rigs.rig import SIMULATED, Options
+from farhand.robots import Placement, Robot, is_robot
 from farhand.world import World
 
-SIMULATED = "simulated"
 DEVICE_LAW = "unilateral"
 """Default law of a leader that cannot be pushed."""
 
@@ -52,6 +51,9 @@ def check(plant: str, options: Options, devices: bool = True, arms: bool = True)
         usage = next((one for one in allowed if one.partition(":")[0] == name), None)
         if usage is not None:
             raise BadValue(f"{plant!r} is not how to name this plant: write {usage}")
+        if arms and is_robot(plant):
+            remedy = "simulate it with --set rig.leader_robot=… or rig.follower_robot=…"
+            raise BadValue(f"{plant!r} is a robot, not a plant: {remedy}")
         known = ", ".join([SIMULATED, *allowed])
         raise BadValue(f"{plant!r} cannot be a plant here; there are: {known}")
     if options.clock is None or options.clock.name != "wall":

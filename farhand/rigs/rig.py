@@ -38,6 +38,9 @@ rig cannot be split between two machines.
 """
 
 GROUP = "farhand.rigs"
+SIMULATED = "simulated"
+"""The plant of a role unless the user names a machine."""
+
 Settings = list[tuple[str, object]]
 """Parameter paths and values, applied in order."""
 
@@ -216,10 +219,26 @@ def _together(scenario: Scenario) -> str:
 def split_settings(options: Options, scenario: Scenario) -> tuple[Settings, Settings]:
     """Settings of the scenario, then of the user: those that shape the rig, and those of parts."""
     absent = {"leader", "follower"} - set(options.roles)
-    own = [item for item in scenario.settings.items() if item[0].partition(".")[0] not in absent]
+    skipped = skipped_settings(options, scenario)
+    own = [
+        (path, value)
+        for path, value in scenario.settings.items()
+        if path.partition(".")[0] not in absent and path not in skipped
+    ]
     settings = [*own, *options.settings]
     shaping = [item for item in settings if item[0].startswith("rig.")]
     return shaping, [item for item in settings if not item[0].startswith("rig.")]
+
+
+def skipped_settings(options: Options, scenario: Scenario) -> list[str]:
+    """Settings that a scenario makes for simulated plants where the user has put a machine."""
+    chosen = dict(options.settings)
+    outside = tuple(
+        f"{role}.plant."
+        for role in options.roles
+        if chosen.get(f"rig.{role}_plant", SIMULATED) != SIMULATED
+    )
+    return [path for path in scenario.settings if path.startswith(outside)] if outside else []
 
 
 def post_scenario(session: Session, scenario: Scenario, options: Options) -> None:

@@ -8,12 +8,23 @@ from farhand.robots.pinocchio_model import (
     v_from_pinocchio,
     v_to_pinocchio,
 )
-from farhand.robots.robot import Placement, Robot, load_robot, robot_names
+from farhand.robots.robot import (
+    Placement,
+    Robot,
+    RobotCheck,
+    check_robot,
+    is_robot,
+    load_robot,
+    robot_names,
+)
 
 __all__ = [
     "Limits",
     "Placement",
     "Robot",
+    "RobotCheck",
+    "check_robot",
+    "is_robot",
     "load_robot",
     "pinocchio_from_mujoco",
     "q_from_pinocchio",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farhand.errors import BadValue, FileError, ModelError, UnknownName
-from farhand.robots.model_file import TOOL, lock, one_line
+from farhand.robots.model_file import TOOL, lock, one_line, tool_at_site
 
 _KEYS = set(
     "actuated description home limits locked payload postures rates sources springs tool variant"
@@ -82,8 +82,16 @@ def apply_overrides(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> N
 
 
 def place_tool(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> None:
-    """Put the ``tool`` site where ``tool = {body, pos, quat_xyzw}`` says, replacing any other."""
-    known_keys(section(table, f"{where}: tool"), {"body", "pos", "quat_xyzw"}, f"{where}: tool")
+    """Put the ``tool`` site where ``tool = {site}`` or ``tool = {body, pos, quat_xyzw}`` says."""
+    keys = {"site"} if "site" in section(table, f"{where}: tool") else {"body", "pos", "quat_xyzw"}
+    known_keys(table, keys, f"{where}: tool")
+    if "site" in table:
+        site = spec.site(str(table["site"]))
+        if site is None:
+            names = [item.name for item in spec.sites if item.name]
+            raise UnknownName("site", str(table["site"]), names)
+        tool_at_site(spec, site, where)
+        return
     body = spec.body(str(table.get("body", "")))
     if body is None:
         raise UnknownName("body", str(table.get("body", "")), [item.name for item in spec.bodies])

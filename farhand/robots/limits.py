@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,12 @@ class Limits:
     torque: Array  #: largest effort, [N·m or N]
     #: the DOF that translate, in m, m/s and N; all others are in rad, rad/s and N·m
     slides: frozenset[int] = frozenset()
+    names: tuple[str, ...] = ()  #: joint of each DOF; empty where it has no name or none are known
+
+    def joint(self, dof: int) -> str:
+        """The joint of a DOF in words: by its name, else by its number."""
+        name = self.names[dof] if dof < len(self.names) else ""
+        return f"joint {name or dof + 1}"
 
     def units(self, dof: int) -> tuple[str, str, str]:
         """Units of position, speed and effort of a DOF."""
@@ -40,6 +47,7 @@ def read_limits(
     path: Path,
     where: str,
     actuated: NDArray[np.bool_],
+    problems: list[str] | None = None,
 ) -> Limits:
     """The limits of a model file, overridden by those of its description.
 
@@ -50,6 +58,7 @@ def read_limits(
         path: the model file.
         where: the description's file, for messages; the model file if there is none.
         actuated: which DOF can be driven; the others may have a torque limit of zero.
+        problems: takes every limit that means nothing; without it the first is raised.
 
     Raises:
         BadValue: a range that does not rise, a speed or an effort that is not positive, or NaN.
@@ -57,10 +66,11 @@ def read_limits(
     overrides = toml.section(table.get("limits", {}), f"{where}: limits")
     toml.known_keys(overrides, {"lower", "upper", "velocity", "torque"}, f"{where}: limits")
     stated = urdf_limits(path)
+    wrong: list[str] = []
     if not {"lower", "upper"} <= overrides.keys():
-        _check_ranges(spec, stated, path)
+        wrong += _wrong_ranges(spec, stated, path)
     if "torque" not in overrides:
-        _check_forces(spec, path)
+        wrong += _wrong_forces(spec, path)
     lower, upper = position_limits(model)
     velocity, torque = np.full(model.nv, np.inf), torque_limits(model)
     _take_stated(stated, model, velocity, torque)
@@ -69,10 +79,17 @@ def read_limits(
         arrays[key] = toml.vector(value, model.nv, f"{where}: limits.{key}", infinite=True)
     for array in arrays.values():
         array.setflags(write=False)
-    limits = Limits(**arrays, slides=_slides(model))
+    names = tuple(model.joint(int(joint)).name for joint in model.dof_jntid)
+    limits = Limits(**arrays, slides=_slides(model), names=names)
     checked = ("lower", "velocity", "torque")
     origin = {key: where if key in overrides else str(path) for key in checked}
-    _check(limits, model, actuated, {**origin, "lower": where} if "upper" in overrides else origin)
+    if "upper" in overrides:
+        origin["lower"] = where
+    wrong += _wrong_values(limits, model, actuated, origin)
+    if problems is not None:
+        problems += wrong
+    elif wrong:
+        raise BadValue(wrong[0])
     return limits
 
 
@@ -144,37 +161,38 @@ def _take_stated(
             torque[dof] = limit.effort
 
 
-def _check_ranges(spec: mujoco.MjSpec, stated: dict[str, UrdfLimit], path: Path) -> None:
-    """Refuse a range that does not rise: MuJoCo would silently ignore it."""
+def _wrong_ranges(spec: mujoco.MjSpec, stated: dict[str, UrdfLimit], path: Path) -> Iterator[str]:
+    """Ranges that do not rise: MuJoCo would silently ignore them."""
     for joint in spec.joints:
         limit = stated.get(joint.name)
-        written = limit is not None and limit.lower is not None and limit.upper is not None
+        written = limit is not None and limit.has_range and not limit.continuous
         ignored = joint.limited == mujoco.mjtLimited.mjLIMITED_FALSE and limit is None
         if not ignored and (written or np.any(joint.range)):
             hint = 'leave both out, or write type="continuous",' if stated else "leave it out"
-            _check_rises(joint.range, f"{path}: range of joint {joint.name or '(unnamed)'}", hint)
+            what = f"{path}: range of joint {joint.name or '(unnamed)'}"
+            yield from _not_rising(joint.range, what, hint)
 
 
-def _check_forces(spec: mujoco.MjSpec, path: Path) -> None:
+def _wrong_forces(spec: mujoco.MjSpec, path: Path) -> Iterator[str]:
     checked = [("joint", joint, "actfrc") for joint in spec.joints]
     checked += [("actuator", one, field) for one in spec.actuators for field in ("force", "ctrl")]
     for word, element, field in checked:
         values, limited = getattr(element, f"{field}range"), getattr(element, f"{field}limited")
         if limited != mujoco.mjtLimited.mjLIMITED_FALSE and np.any(values):
             what = f"{path}: {field}range of {word} {element.name or '(unnamed)'}"
-            _check_rises(values, what, "leave it out")
+            yield from _not_rising(values, what, "leave it out")
 
 
-def _check_rises(values: Array, what: str, hint: str) -> None:
+def _not_rising(values: Array, what: str, hint: str) -> Iterator[str]:
     low, high = values
     if not low < high:
         need = f"the lower limit must be below the upper; {hint} if there is none"
-        raise BadValue(f"{what} is [{low:g}, {high:g}]: {need}")
+        yield f"{what} is [{low:g}, {high:g}]: {need}"
 
 
-def _check(
+def _wrong_values(
     limits: Limits, model: mujoco.MjModel, actuated: NDArray[np.bool_], origin: dict[str, str]
-) -> None:
+) -> Iterator[str]:
     for dof in range(model.nv):
         joint = int(model.dof_jntid[dof])
         name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, joint) or f"number {joint + 1}"
@@ -182,14 +200,14 @@ def _check(
         low, high = limits.lower[dof], limits.upper[dof]
         if not low < high:
             need = f"lower = {low:g} must be below upper = {high:g} {position}; ∓inf is no limit"
-            raise BadValue(f"{origin['lower']}: limits of joint {name}: {need}")
+            yield f"{origin['lower']}: limits of joint {name}: {need}"
         if not limits.velocity[dof] > 0:
-            _refuse(origin["velocity"], "velocity", name, limits.velocity[dof], speed)
+            yield _not_positive(origin["velocity"], "velocity", name, limits.velocity[dof], speed)
         if not (limits.torque[dof] > 0 or (limits.torque[dof] == 0 and not actuated[dof])):
-            _refuse(origin["torque"], "torque", name, limits.torque[dof], effort)
+            yield _not_positive(origin["torque"], "torque", name, limits.torque[dof], effort)
 
 
-def _refuse(where: str, key: str, joint: str, value: float, unit: str) -> None:
+def _not_positive(where: str, key: str, joint: str, value: float, unit: str) -> str:
     need = "it must be > 0, or inf for none"
     remedy = f"limits.{key} in the toml overrides the model file"
-    raise BadValue(f"{where}: {key} limit of joint {joint} is {value:g} {unit}: {need}; {remedy}")
+    return f"{where}: {key} limit of joint {joint} is {value:g} {unit}: {need}; {remedy}"

@@ -11,7 +11,13 @@ import mujoco
 import numpy as np
 
 from farhand.errors import BadValue, ModelError
-from farhand.robots.model_file import TOOL
+from farhand.robots.model_file import TOOL, moves
+
+SINGULAR_POSTURES = 20
+"""Random postures whose mobility is what a tool usually has."""
+
+SINGULAR_SHARE = 0.01
+"""Share of that, in the worst direction, below which a posture counts as singular, [-]."""
 
 _SINGLE = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 _NUMBERS = {
@@ -28,22 +34,33 @@ _KINDS = {
     "site": ("site", mujoco.mjtObj.mjOBJ_SITE),
     "geom": ("geom", mujoco.mjtObj.mjOBJ_GEOM),
 }
+_TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature")
 _UNKNOWN = "which the controller does not know: remove it"
 
 
-def refuse_passive(spec: mujoco.MjSpec, what: str, toml: str, urdf: bool) -> None:
-    """Refuse forces inside the mechanism that Pinocchio does not know: the engines would differ.
+def passive_forces(spec: mujoco.MjSpec, toml: str, urdf: bool) -> list[str]:
+    """Forces inside the mechanism that Pinocchio does not know, and what to do about each.
 
-    Raises:
-        ModelError: springs of joints or tendons, damping, friction or inertia of tendons,
-            weightless bodies, equality constraints, flexible bodies, plugins on bodies, and inertia
-            written at an actuator.
+    The engines would differ by them: springs of joints or tendons, damping, friction or inertia of
+    tendons, weightless bodies, equality constraints, flexible bodies, plugins on bodies, and
+    inertia written at an actuator.
     """
-    reasons = [*_springs(spec, toml), *_constraints(spec, toml, urdf), *_tendons(spec)]
-    reasons += _others(spec)
-    if reasons:
-        more = f" (and {len(reasons) - 1} more of that sort)" if len(reasons) > 1 else ""
-        raise ModelError(f"{what}: {reasons[0]}{more}")
+    found = [*_springs(spec, toml), *_constraints(spec, toml, urdf), *_tendons(spec)]
+    return [*found, *_others(spec)]
+
+
+def without_passive_forces(spec: mujoco.MjSpec) -> None:
+    """Take them out, in place, so that the rest can be looked at."""
+    for element in [*spec.equalities, *spec.flexes]:
+        spec.delete(element)
+    for joint in spec.joints:
+        joint.springdamper = np.zeros(2)
+        joint.stiffness = np.zeros(np.shape(joint.stiffness))
+    for body in spec.bodies:
+        body.gravcomp = 0.0
+    for tendon in spec.tendons:
+        for field in _TENDON_FORCES:
+            setattr(tendon, field, np.zeros(np.shape(getattr(tendon, field))))
 
 
 def check_numbers(model: mujoco.MjModel, what: str) -> None:
@@ -70,6 +87,55 @@ def check_tool(model: mujoco.MjModel, what: str, toml: str) -> None:
         example = f'tool = {{ body = "{moving[-1]}" }} in {toml}'
         remedy = f"put it on one of {', '.join(moving)}, for example with {example}"
         raise ModelError(f"{what}: the tool is on {names[body]}, which no joint moves: {remedy}")
+
+
+def masses_from_meshes(
+    spec: mujoco.MjSpec, compiled: mujoco.MjSpec, model: mujoco.MjModel
+) -> dict[str, float]:
+    """Masses [kg] of moving bodies that follow from the volume of meshes, by body.
+
+    Args:
+        spec: the model.
+        compiled: the copy of it that was compiled, whose bodies have numbers.
+        model: what came out.
+    """
+    from_geoms = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    masses = {}
+    for body, twin in zip(spec.bodies, compiled.bodies, strict=True):
+        stated = body.explicitinertial and spec.compiler.inertiafromgeom != from_geoms
+        meshes = [geom for geom in body.geoms if geom.type == mujoco.mjtGeom.mjGEOM_MESH]
+        if not stated and moves(body) and any(np.isnan(geom.mass) for geom in meshes):
+            masses[_name(body)] = float(model.body_mass[twin.id])
+    return {name: mass for name, mass in masses.items() if mass > 0.0}
+
+
+def is_singular(model: mujoco.MjModel, q: np.ndarray) -> bool:
+    """Whether the joints move the tool, or its point, in fewer directions at ``q`` than usual."""
+    rng = np.random.default_rng(0)
+    here, elsewhere = _mobilities(model, np.array(q)), []
+    for _ in range(SINGULAR_POSTURES):
+        other = np.array(q)
+        mujoco.mj_integratePos(model, other, rng.uniform(-1.0, 1.0, model.nv), 1.0)
+        elsewhere.append(_mobilities(model, other))
+    for found, usual in zip(here, np.median(elsewhere, axis=0), strict=True):
+        rank = int((usual > 1e-6 * max(usual[0], 1e-300)).sum())
+        if rank and found[rank - 1] < SINGULAR_SHARE * usual[rank - 1]:
+            return True
+    return False
+
+
+def _mobilities(model: mujoco.MjModel, q: np.ndarray) -> np.ndarray:
+    """Singular values of the tool's Jacobian and of its point's, largest first, 2 × 6."""
+    data, J = mujoco.MjData(model), np.zeros((6, model.nv))
+    data.qpos = q
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_jacSite(model, data, J[:3], J[3:], model.site(TOOL).id)
+    values = np.zeros((2, 6))
+    for row, part in zip(values, (J, J[:3]), strict=True):
+        found = np.linalg.svd(part, compute_uv=False)
+        row[: len(found)] = found
+    return values
 
 
 def _name(element: Any) -> str:
@@ -118,7 +184,7 @@ def _constraints(spec: mujoco.MjSpec, toml: str, urdf: bool) -> Iterator[str]:
 
 def _tendons(spec: mujoco.MjSpec) -> Iterator[str]:
     for tendon in spec.tendons:
-        for field in ("stiffness", "damping", "frictionloss", "armature"):
+        for field in _TENDON_FORCES:
             value = getattr(tendon, field)
             if np.any(value):
                 reason = f"tendon {_name(tendon)} has {field} {np.max(value):g}, {_UNKNOWN}"

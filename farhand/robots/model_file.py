@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,13 @@ from farhand.errors import FileError, ModelError, UnknownName
 
 SUFFIXES = (".xml", ".mjcf", ".urdf")
 TOOL = "tool"
+TOOL_NAMES = ("attachment_site", "pinch_site", "tool0", "tcp", "ee_site", "gripper")
+"""Sites, and links that no joint of their own moves, that are taken for the tool, best first."""
+
+JAW_JOINTS = re.compile("finger|jaw|grip|thumb|knuckle|claw", re.IGNORECASE)
+JAW_BODIES = re.compile("finger|thumb|knuckle|claw|(jaw|grip).*mov|mov.*(jaw|grip)", re.IGNORECASE)
+"""Names of joints and bodies that open and close a gripper. ``gripper_link`` is often the hand."""
+
 
 # otherwise MuJoCo writes a log file into the working directory
 mujoco.set_mju_user_warning(lambda text: None)
@@ -46,7 +54,13 @@ def compile_spec(spec: mujoco.MjSpec, what: str) -> mujoco.MjModel:
     try:
         return spec.compile()
     except ValueError as error:
-        raise ModelError(f"{what}: {one_line(error)}") from None
+        text = one_line(error)
+        if "balanceinertia" in text:
+            compiler = '<compiler balanceinertia="true"/>'
+            advice = f"correct its <inertia>, or write {compiler} below <mujoco> to have it evened"
+            text = f"{text.partition(';')[0]} ({text.partition('Element ')[2]}): {advice}"
+            text += f"; in a URDF <mujoco>{compiler}</mujoco> below <robot>"
+        raise ModelError(f"{what}: {text}") from None
 
 
 def one_line(error: Exception) -> str:
@@ -81,21 +95,69 @@ def place(
 
 
 def add_tool(spec: mujoco.MjSpec, what: str, advice: str) -> str:
-    """Add the ``tool`` site at the end of a single chain, in place; return where, in words.
+    """Add the ``tool`` site, in place, and return where it is and why.
+
+    A site or a link with one of the :data:`TOOL_NAMES` counts first, then the end of a single
+    chain. What opens and closes a gripper is no part of that chain.
 
     Raises:
         ModelError: the moving bodies branch, so that the end is not unique.
     """
     moving = [body for body in spec.bodies if moves(body)]
-    roots = [body for body in moving if not moves(body.parent)]
-    if len(roots) != 1 or any(len(body.bodies) > 1 for body in moving):
-        names = ", ".join(body.name or "(unnamed)" for body in moving)
+    for name in TOOL_NAMES:
+        site = next((site for site in spec.sites if site.name.lower() == name), None)
+        if site is not None and moves(site.parent):
+            tool_at_site(spec, site, what)
+            return f"at the site {site.name} of {_named(site.parent)}"
+        link = next((body for body in moving if body.name.lower() == name), None)
+        if link is not None and not link.joints:
+            link.add_site(name=TOOL)
+            return f"at the origin of the link {link.name}"
+    jaws = [body for body in moving if _is_jaw(body)]
+    chain = [body for body in moving if not any(_carries(jaw, body) for jaw in jaws)]
+    roots = [body for body in chain if not moves(body.parent)]
+    if len(roots) != 1 or any(sum(child in chain for child in body.bodies) > 1 for body in chain):
+        names = ", ".join(_named(body) for body in moving)
         cause = "branches and has no tool frame"
         raise ModelError(f"{what} {cause}: {advice}; its moving bodies: {names}")
-    last = moving[-1]
+    last = chain[-1]
     last.add_site(name=TOOL)
-    name = last.name or "(unnamed)"
-    return f"origin of the last body, {name}: the model has no site named {TOOL!r}"
+    where = f"at the origin of {_named(last)}, the last body"
+    joints = ", ".join(f'"{joint.name}"' for jaw in jaws for joint in jaw.joints)
+    gripper = f" before the gripper, which locked = [{joints}] would fix" if jaws else ""
+    return f"{where}{gripper}: the model has no site named {TOOL!r}"
+
+
+def tool_at_site(spec: mujoco.MjSpec, site: mujoco.MjsSite, what: str) -> None:
+    """Put the ``tool`` site where another one is, replacing any other, in place."""
+    model = compile_spec(spec.copy(), what)
+    at = model.site(site.name)
+    existing = spec.site(TOOL)
+    if existing is not None:
+        spec.delete(existing)
+    # in the body's own axes, whatever frame the site was written in
+    site.parent.add_site(name=TOOL, pos=at.pos, quat=at.quat)
+
+
+def _is_jaw(body: mujoco.MjsBody) -> bool:
+    """Whether a joint of the body opens and closes a gripper, by their names."""
+    names = [joint.name for joint in body.joints]
+    return bool(names) and (
+        any(JAW_JOINTS.search(name) for name in names) or bool(JAW_BODIES.search(body.name))
+    )
+
+
+def _carries(body: mujoco.MjsBody, other: mujoco.MjsBody) -> bool:
+    """Whether ``other`` is the body itself or fixed to it, directly or through others."""
+    while other.name != "world":
+        if other == body:
+            return True
+        other = other.parent
+    return False
+
+
+def _named(body: mujoco.MjsBody) -> str:
+    return body.name or "(unnamed)"
 
 
 def moves(body: mujoco.MjsBody) -> bool:

@@ -15,21 +15,32 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from farhand import plugins
-from farhand.errors import BadValue, FileError, ModelError, OutOfRange, UnknownName
+from farhand.errors import BadValue, FarhandError, FileError, ModelError, OutOfRange, UnknownName
 from farhand.robots import description as toml
 from farhand.robots import model_file
 from farhand.robots.edits import Edit
 from farhand.robots.limits import Limits, read_limits, single_dof
-from farhand.robots.mechanism import check_numbers, check_tool, refuse_passive
+from farhand.robots.mechanism import (
+    check_numbers,
+    check_tool,
+    is_singular,
+    masses_from_meshes,
+    passive_forces,
+    without_passive_forces,
+)
 from farhand.robots.pinocchio_model import pinocchio_from_mujoco
 from farhand.robots.springs import JointSpring, read_springs
-from farhand.robots.urdf import is_urdf, resolve_meshes
+from farhand.robots.urdf import find_mesh, is_urdf, limit_continuous, resolve_meshes
 from farhand.spatial import rotation_from_quaternion
 
 Array = NDArray[np.float64]
 
 FOLDER = Path(__file__).parent
 GROUP = "farhand.robots"
+XACRO = ".xacro"
+INSIDE = 0.1
+"""How far inside a limit a joint starts if its range has no middle, [rad or m]."""
+
 TIMESTEP = 1e-3  # [s], of the models that compile() returns
 
 
@@ -140,6 +151,11 @@ def robot_names() -> list[str]:
     return list(dict.fromkeys([*own, *plugins.found(GROUP)]))
 
 
+def is_robot(text: str) -> bool:
+    """Whether this names a robot, or a model file whether it is there or not."""
+    return text in robot_names() or Path(text).suffix.lower() in (*model_file.SUFFIXES, XACRO)
+
+
 def _folder(name: str) -> Path:
     """The folder of a robot that is known by name.
 
@@ -160,7 +176,8 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
 
     Without a toml beside the file (same stem, or ``robot.toml``) the limits come from the model,
     ``home`` from its keyframe "home" or else ``qpos0`` (the middle of the range where that is
-    outside the limits), and the tool is the end of the chain if there is no site named ``tool``.
+    outside the limits or on one), and the tool is a site with a usual name or the end of the chain
+    if there is no site named ``tool``. ``notes`` says what was decided.
 
     Args:
         name_or_path: a path if it ends in .xml, .mjcf or .urdf or contains a path separator;
@@ -171,19 +188,52 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
         FarhandError: unknown name or variant, unreadable or malformed file, values that do not fit
             the model.
     """
+    return _load(name_or_path, variant, None)
+
+
+@dataclass(frozen=True)
+class RobotCheck:
+    """What is in a robot's file, and everything that keeps it from being run."""
+
+    robot: Robot | None  #: without what cannot be run; None if not even the rest can be loaded
+    problems: tuple[str, ...]  #: one line each; empty if it can be run
+
+
+def check_robot(name_or_path: str | Path, variant: str | None = None) -> RobotCheck:
+    """Look a robot's file through to the end, where :func:`load_robot` stops at the first problem.
+
+    Raises:
+        FarhandError: there is no such file, name or variant.
+    """
+    problems: list[str] = []
+    try:
+        robot = _load(name_or_path, variant, problems)
+    except (FileError, UnknownName):
+        if not problems:
+            raise
+        return RobotCheck(None, tuple(problems))
+    except FarhandError as error:
+        return RobotCheck(None, (*problems, str(error)))
+    return RobotCheck(robot, tuple(problems))
+
+
+def _load(name_or_path: str | Path, variant: str | None, problems: list[str] | None) -> Robot:
+    """A robot; with ``problems``, what would be refused is written there and left out instead."""
     path = _model_path(name_or_path)
     name = path.parent.name if path.name == "model.xml" else path.stem
     toml_path = toml.find_description(path)
     where = str(toml_path or path)
     table = toml.read_description(toml_path, variant, name)
     sources = dict(toml.strings(table.get("sources", {}), f"{where}: sources"))
-    spec, notes = _mechanism(path, table, where, sources)
-    model = model_file.compile_spec(spec.copy(), str(path))
+    spec, notes = _mechanism(path, table, where, sources, problems)
+    compiled = spec.copy()
+    model = model_file.compile_spec(compiled, str(path))
     actuated = _actuated(table, model, where)
-    limits = read_limits(table, spec, model, path, where, actuated)
+    limits = read_limits(table, spec, model, path, where, actuated, problems)
     check_numbers(model, where)
     check_tool(model, where, _toml_name(path))
     home, postures = _configurations(table, model, limits, where, sources, notes)
+    notes += _remarks(path, model, home, masses_from_meshes(spec, compiled, model))
     sources.setdefault("limits", "model file")
     payload = table.get("payload", np.inf)
     model_file.strip(spec)
@@ -207,25 +257,82 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
 
 
 def _mechanism(
-    path: Path, table: dict[str, Any], where: str, sources: dict[str, str]
+    path: Path,
+    table: dict[str, Any],
+    where: str,
+    sources: dict[str, str],
+    problems: list[str] | None,
 ) -> tuple[mujoco.MjSpec, list[str]]:
     """The model file with meshes, overrides and a tool, and notes for the user."""
     spec = model_file.read_spec(path)
     urdf = is_urdf(path)
-    notes = list(resolve_meshes(spec, path)) if urdf else []
+    notes = [*resolve_meshes(spec, path, problems), *limit_continuous(spec, path)] if urdf else []
+    if problems is not None and not urdf:
+        problems += _missing_meshes(spec, path)
     toml.apply_overrides(spec, table, where)
     if not spec.joints:
         raise ModelError(f"{path} has no joints: a robot needs at least one that moves")
-    refuse_passive(spec, str(path), _toml_name(path), urdf)
+    refused = passive_forces(spec, _toml_name(path), urdf)
+    if refused and problems is None:
+        more = f" (and {len(refused) - 1} more: farhand robot lists them)" if refused[1:] else ""
+        raise ModelError(f"{path}: {refused[0]}{more}")
+    if refused and problems is not None:
+        problems += [f"{path}: {reason}" for reason in refused]
+        without_passive_forces(spec)
     if "tool" in table:
         toml.place_tool(spec, table["tool"], where)
+        sources.setdefault("tool", f"as {where} says")
     elif spec.site(model_file.TOOL) is None:
         advice = f'write tool = {{ body = "…" }} into {_toml_name(path)}'
         if not urdf:
             site = f'<site name="{model_file.TOOL}"/>'
             advice = f"add {site} to one of its moving bodies, or {advice}"
         sources["tool"] = model_file.add_tool(spec, str(path), advice)
+        notes.append(f"{path.name}: the tool is {sources['tool']}")
+    else:
+        sources.setdefault("tool", f"site {model_file.TOOL} of the model file")
     return spec, notes
+
+
+def _missing_meshes(spec: mujoco.MjSpec, path: Path) -> list[str]:
+    """Leave out the meshes of an MJCF file that are not there, in place; one line for each."""
+    try:
+        spec.copy().compile()
+    except ValueError:
+        missing = [
+            mesh
+            for mesh in spec.meshes
+            if mesh.file and find_mesh(mesh.file, path.absolute(), spec.meshdir) is None
+        ]
+    else:
+        return []
+    lines = [f"{path}: the mesh {mesh.file} is not found" for mesh in missing]
+    for mesh in missing:
+        for geom in [geom for geom in spec.geoms if geom.meshname == mesh.name]:
+            spec.delete(geom)
+        spec.delete(mesh)
+    return lines
+
+
+def _remarks(
+    path: Path, model: mujoco.MjModel, home: Array, from_meshes: Mapping[str, float]
+) -> list[str]:
+    """What surprises about a robot that can be run, one line each."""
+    remarks = []
+    file = path.parent.name if path.name == "model.xml" else path.name
+    for joint in np.flatnonzero(model.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)):
+        body = model.body(int(model.jnt_bodyid[joint])).name or "(unnamed)"
+        remarks.append(f"{file}: {body} floats freely: nothing holds the robot's base")
+    if from_meshes:
+        listed = ", ".join(f"{name} {mass:.3g} kg" for name, mass in from_meshes.items())
+        cause = "follow from the volume of meshes, because the file states no <inertial>"
+        total = f"{sum(from_meshes.values()):.4g} kg"
+        remarks.append(f"{file}: masses of together {total} {cause}: {listed}")
+    if is_singular(model, home):
+        effect = "there the joints cannot move the tool in every direction as elsewhere"
+        remedy = f"another home = […] in {_toml_name(path)} avoids it"
+        remarks.append(f"{file}: its home is singular: {effect}; {remedy}")
+    return remarks
 
 
 def _toml_name(path: Path) -> str:
@@ -235,6 +342,10 @@ def _toml_name(path: Path) -> str:
 def _model_path(name_or_path: str | Path) -> Path:
     text = str(name_or_path)
     path = Path(text)
+    if path.suffix.lower() == XACRO:
+        made = path.with_suffix("") if path.stem.endswith(".urdf") else path.with_suffix(".urdf")
+        remedy = f"make a URDF of it first, with ROS's own tool: xacro {path} > {made}"
+        raise FileError(f"robot file {path} is a macro file that only xacro reads: {remedy}")
     if isinstance(name_or_path, str) and path.suffix.lower() not in model_file.SUFFIXES:
         if not any(separator in text for separator in {os.sep, os.altsep or os.sep, "/"}):
             if text not in robot_names():
@@ -266,29 +377,38 @@ def _configurations(
     if key >= 0:
         sources.setdefault("home", "keyframe 'home' of the model file")
         keyframe = model.key_qpos[key].tolist()
-        return _configuration(keyframe, model, limits, f"{where}: keyframe 'home'"), checked
+        home = _configuration(keyframe, model, limits, f"{where}: keyframe 'home'").copy()
+        if moved := _into_limits(home, model, limits):
+            cause = f"{where}: keyframe 'home' is on a limit"
+            notes.append(f"{cause}: it starts with {', '.join(moved)}")
+        home.setflags(write=False)
+        return home, checked
     sources.setdefault("home", "qpos0 of the model file")
     home = np.array(model.qpos0)
     moved = _into_limits(home, model, limits)
     if moved:
-        sources["home"] = "qpos0 of the model file; middle of the range where outside the limits"
-        cause = f"{where} gives no home and qpos0 is outside the limits"
+        sources["home"] = "qpos0 of the model file, moved where outside the limits or on one"
+        cause = f"{where} gives no home and qpos0 is outside the limits or on one"
         notes.append(f"{cause}: it starts with {', '.join(moved)}")
     return _configuration(home.tolist(), model, limits, f"{where}: home"), checked
 
 
 def _into_limits(q: Array, model: mujoco.MjModel, limits: Limits) -> list[str]:
-    """Move joints outside their limits to the middle of their range, in place; name them.
+    """Move joints that are not inside their limits to the middle of their range, in place.
 
     Not to the nearer limit: a joint that starts on its limit trips its guard at the first tick. A
-    range that is open on one side has no middle; the joint then goes to the limit.
+    range that is open on one side has no middle; the joint then goes a little way into it.
+
+    Returns:
+        Where each of them is now, in words.
     """
     moved = []
     for joint in np.flatnonzero(single_dof(model)):
         at, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
         low, high = limits.lower[dof], limits.upper[dof]
-        if not low <= q[at] <= high:
-            q[at] = 0.5 * (low + high) if np.isfinite(high - low) else np.clip(q[at], low, high)
+        if not low < q[at] < high:
+            inside = np.clip(q[at], low + INSIDE, high - INSIDE)
+            q[at] = 0.5 * (low + high) if np.isfinite(high - low) else inside
             name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, joint)
             moved.append(f"{name or f'joint {joint + 1}'} at {q[at]:.4g} {limits.units(dof)[0]}")
     return moved

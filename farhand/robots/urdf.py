@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,14 @@ class UrdfLimit:
     upper: float | None
     velocity: float | None
     effort: float | None
+    continuous: bool = False  #: whether the joint's type says that it has no range
+
+    @property
+    def has_range(self) -> bool:
+        """Whether it states a range; zeros at a continuous joint are none."""
+        if self.lower is None or self.upper is None:
+            return False
+        return not self.continuous or self.lower < self.upper
 
 
 def is_urdf(path: Path) -> bool:
@@ -50,8 +59,29 @@ def urdf_limits(path: Path) -> dict[str, UrdfLimit]:
             numbers = {key: None if text is None else float(text) for key, text in texts.items()}
         except ValueError as error:
             raise ModelError(f"{path}: limit of joint {name}: {one_line(error)}") from None
-        limits[name] = UrdfLimit(**numbers)
+        limits[name] = UrdfLimit(**numbers, continuous=joint.get("type") == "continuous")
     return limits
+
+
+def limit_continuous(spec: mujoco.MjSpec, path: Path) -> list[str]:
+    """Take continuous joints with a range for revolute ones, in place; MuJoCo drops the range.
+
+    Returns:
+        One line that names them, or nothing.
+    """
+    limited = []
+    for name, limit in urdf_limits(path).items():
+        joint = spec.joint(name)
+        if joint is None or not (limit.continuous and limit.has_range):
+            continue
+        assert limit.lower is not None and limit.upper is not None
+        if math.isfinite(limit.upper - limit.lower):
+            joint.range = [limit.lower, limit.upper]
+            joint.limited = mujoco.mjtLimited.mjLIMITED_TRUE
+            limited.append(f"{name} from {limit.lower:g} to {limit.upper:g} rad")
+    if not limited:
+        return []
+    return [f"{path.name}: continuous joints with a range count as revolute: {', '.join(limited)}"]
 
 
 def _root(path: Path) -> ElementTree.Element | None:
@@ -65,11 +95,18 @@ def _root(path: Path) -> ElementTree.Element | None:
     return root if root.tag == "robot" else None
 
 
-def resolve_meshes(spec: mujoco.MjSpec, path: Path) -> tuple[str, ...]:
+def resolve_meshes(
+    spec: mujoco.MjSpec, path: Path, problems: list[str] | None = None
+) -> tuple[str, ...]:
     """Point every mesh at its file, in place, and leave out those not found or not readable.
 
     Shapes are for looks and contact; mass comes from ``<inertial>``. So a link that has one, or
     does not move, can do without shapes.
+
+    Args:
+        spec: of the URDF.
+        path: its file.
+        problems: takes every lost mass; without it the first is raised.
 
     Returns:
         One line that names the meshes left out, or nothing.
@@ -88,7 +125,11 @@ def resolve_meshes(spec: mujoco.MjSpec, path: Path) -> tuple[str, ...]:
             mesh.file = str(file)
             continue
         reason = "not found" if readable else f"not {', '.join(READABLE[:-1])} or {READABLE[-1]}"
-        _leave_out(spec, mesh, f"{path}: link", reason)
+        lost = _leave_out(spec, mesh, f"{path}: link", reason)
+        if lost and problems is None:
+            raise ModelError(lost[0])
+        if problems is not None:
+            problems += lost
         uris = left_out.setdefault(reason, [])
         if uri not in uris:
             uris.append(uri)
@@ -153,12 +194,15 @@ def _package_name(folder: Path) -> str:
         return ""
 
 
-def _leave_out(spec: mujoco.MjSpec, mesh: mujoco.MjsMesh, where: str, reason: str) -> None:
+def _leave_out(spec: mujoco.MjSpec, mesh: mujoco.MjsMesh, where: str, reason: str) -> list[str]:
+    """Remove a mesh and its shapes, in place; one line for each link that loses its mass."""
+    lost = []
     for geom in [geom for geom in spec.geoms if geom.meshname == mesh.name]:
         body = geom.parent
         if moves(body) and not body.explicitinertial and geom.density != 0 and geom.mass != 0:
             missing = f"the mesh {mesh.file} that would give its mass is {reason}"
             remedy = "add <inertial>, or set ROS_PACKAGE_PATH to where the package is"
-            raise ModelError(f"{where} {body.name} has no <inertial>, and {missing}: {remedy}")
+            lost.append(f"{where} {body.name} has no <inertial>, and {missing}: {remedy}")
         spec.delete(geom)
     spec.delete(mesh)
+    return lost

@@ -125,7 +125,7 @@ class Guard:
             if self.torque_trips:
                 joint = int(np.argmax(np.abs(torque) - self._torque))
                 most, unit = self._torque[joint], self._limits.units(joint)[2]
-                needed = f"joint {joint + 1} needs {torque[joint]:.1f} {unit}"
+                needed = f"{self._limits.joint(joint)} needs {torque[joint]:.1f} {unit}"
                 self._trip(now_ns, "torque", f"{needed} (limit {most:g} {unit})")
             np.minimum(torque, self._torque, out=torque)
             np.maximum(torque, -self._torque, out=torque)
@@ -146,7 +146,7 @@ class Guard:
     def _check_each(self, sample: Sample, now_ns: int) -> bool:
         self.wrench_valid = bool(np.isfinite(sample.values[-6:]).all())
         if not np.isfinite(sample.values).all():
-            self._trip(now_ns, "invalid", f"{_name_bad(sample)} is not a number")
+            self._trip(now_ns, "invalid", f"{self._name_bad(sample)} is not a number")
             # a bad wrench stops the arm, but in closed loop
             return bool(np.isfinite(sample.motion).all())
         if self._limits is not None:
@@ -166,26 +166,30 @@ class Guard:
         if fast.any():
             joint = int(np.argmax(fast))
             limit, unit = self._velocity[joint], limits.units(joint)[1]
-            reason = f"joint {joint + 1} at {v[joint]:.2f} {unit} (limit {limit:.2f} {unit})"
-            self._trip(now_ns, "speed", reason)
+            speed = f"{v[joint]:.2f} {unit} (limit {limit:.2f} {unit})"
+            self._trip(now_ns, "speed", f"{limits.joint(joint)} at {speed}")
         lower, upper = self._position
         # quaternions have no limits
         if len(q) == len(lower) and (outside := (q < lower) | (q > upper)).any():
             joint = int(np.argmax(outside))
             unit = limits.units(joint)[0]
             allowed = f"limits {lower[joint]:.3f} to {upper[joint]:.3f} {unit}"
-            reason = f"joint {joint + 1} at {q[joint]:.3f} {unit} ({allowed})"
+            reason = f"{limits.joint(joint)} at {q[joint]:.3f} {unit} ({allowed})"
             self._trip(now_ns, "position", reason)
 
-
-def _name_bad(sample: Sample) -> str:
-    """Which measured value is not finite, in words."""
-    measured = {"position": sample.q, "velocity": sample.v, "wrench": sample.values[-6:]}
-    for word, values in measured.items():
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if len(wrong):
+    def _name_bad(self, sample: Sample) -> str:
+        """Which measured value is not finite, in words."""
+        measured = {"position": sample.q, "velocity": sample.v, "wrench": sample.values[-6:]}
+        for word, values in measured.items():
+            wrong = np.flatnonzero(~np.isfinite(values))
+            if not len(wrong):
+                continue
+            names = () if self._limits is None or word == "wrench" else self._limits.names
+            # a quaternion has more numbers than its joint has DOF
+            if len(names) == len(values) and names[wrong[0]]:
+                return f"measured {word} of joint {names[wrong[0]]}"
             return f"measured {word} {wrong[0] + 1}"
-    return "the measured state"
+        return "the measured state"
 
 
 def _inverse(limits: Array) -> Array:

@@ -236,10 +236,14 @@ def test_not_a_number_from_a_plant_gives_code_2_and_everything_is_written(
     )
     said = farhand_command(*SHORT, *files)
     assert said.code == 2
-    assert said.err == "farhand: follower stopped at 0.3 s: measured position 1 is not a number\n"
+    reason = "measured position of joint shoulder_pan_joint is not a number"
+    assert said.err == f"farhand: follower stopped at 0.3 s: {reason}\n"
     assert json.loads((tmp_path / "n.json").read_text())["trips"][0]["kind"] == "invalid"
     assert len(load(tmp_path / "n.mcap").streams["follower"].times_ns) == 600
-    assert "measured position 1 is not a number" in (tmp_path / "report" / "index.html").read_text()
+    assert (
+        "measured position of joint shoulder_pan_joint is not a number"
+        in (tmp_path / "report" / "index.html").read_text()
+    )
 
 
 def test_a_recording_in_virtual_time_has_every_tick(farhand_command, tmp_path):

@@ -94,7 +94,9 @@ FAULTS = {
     "leader-stopped": Fault(_stop_at_leader, "", "the operator stopped the session"),
     "sensor-invalid": Fault(_spoil("nan-wrench"), "measured wrench 1 is not a number"),
     "joint-sensor-lost": Fault(
-        _spoil("nan-position"), "measured position 1 is not a number", largest_step=0.05
+        _spoil("nan-position"),
+        "measured position of joint shoulder_pan_joint is not a number",
+        largest_step=0.05,
     ),
 }
 

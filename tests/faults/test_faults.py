@@ -166,7 +166,7 @@ def test_a_short_fault_leaves_the_station_tripped_until_it_is_told_otherwise(dua
     run.post("1.5:engage", "1.6:reset", "2.6:engage").on(3.6)
     outcomes = [str(logged.outcome) for logged in run.session.commands.log]
     assert outcomes[1].startswith(
-        f"refused: {who} is tripped (measured position 1 is not a number)"
+        f"refused: {who} is tripped (measured position of joint shoulder_pan_joint is not a number)"
     )
     assert run.signal("coupling", "engagement", 1.1, 2.6).max() == 0.0
     assert run.signal("coupling", "engagement")[-1, 0] == 1.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from farhand import plugins
-from farhand.errors import BadValue, FileError, Mismatch
+from farhand.errors import BadValue, FileError, Mismatch, UnknownName
 from farhand.loop.clock import VirtualClock
 from farhand.plants.drivers.handle import Device, DeviceReading
 from farhand.rigs import Options, build_rig
@@ -193,3 +193,25 @@ def test_a_plant_of_an_installed_package_is_opened_by_name_and_address(tmp_path,
     rig.close()
     with pytest.raises(BadValue, match="standing:PORT"):
         build_rig("dual-arm", Options(settings=[("rig.leader_plant", "standing")], clock=Fast()))
+
+
+def test_a_scenarios_settings_of_simulated_plants_are_left_out_with_a_word(device):
+    """A device has no sensor noise to switch off; the user's own setting of it is refused."""
+    rig = build_rig("dual-arm", options(scenario="rest"))
+    noisy = [path for path, *_ in rig.parameters() if path.endswith("force_noise")]
+    assert noisy == ["follower.plant.force_noise"]
+    (note,) = rig.notes
+    assert "leader.plant.force_noise" in note and "follower" not in note and "rest" in note
+    rig.close()
+    given = options(scenario="rest")
+    given.settings.append(("leader.plant.force_noise", 0.0))
+    with pytest.raises(UnknownName, match=r"leader\.plant\.force_noise"):
+        build_rig("dual-arm", given)
+
+
+@pytest.mark.parametrize("plant", ["panda.xml", "arm.urdf.xacro", "ur5e"])
+def test_a_robot_named_as_a_plant_is_answered_with_the_parameter_for_robots(plant):
+    """What follows is a machine; what is simulated is a robot."""
+    settings = [("rig.follower_plant", plant)]
+    with pytest.raises(BadValue, match=r"not a plant: .* rig\.follower_robot"):
+        build_rig("dual-arm", Options(settings=settings, clock=Fast()))

@@ -238,12 +238,12 @@ def test_a_start_outside_the_limits_moves_to_the_middle_and_says_so(tmp_path: Pa
     text = CHAIN.replace('qpos="0.5 1.5"', "").replace('range="-1 2"', 'range="0.2 2"')
     robot = load_robot(write(tmp_path, text.replace('name="home"', 'name="other"')))
     np.testing.assert_allclose(robot.home, [0.0, 1.1])
-    assert "j2 at 1.1 rad" in robot.notes[0] and "middle" in robot.sources["home"]
+    assert "j2 at 1.1 rad" in robot.notes[1] and "moved" in robot.sources["home"]
     one_sided = load_robot(
         write(tmp_path, CHAIN.replace('name="home"', ""), "limits.lower = [0.3, -1]")
     )
-    np.testing.assert_allclose(one_sided.home, [0.3, 0.0])
-    assert load_robot(write(tmp_path, name="plain.xml")).notes == ()
+    np.testing.assert_allclose(one_sided.home, [0.4, 0.0])
+    assert not any("home" in note for note in load_robot(write(tmp_path, name="plain.xml")).notes)
 
 
 def test_a_keyframe_outside_the_limits_is_refused(tmp_path: Path) -> None:
@@ -274,14 +274,14 @@ def test_a_branched_urdf_is_told_what_a_urdf_can_do(tmp_path: Path) -> None:
     """There are no sites in a URDF: the toml names the tool, and then it loads."""
     finger = URDF[URDF.index('<link name="rod">') : URDF.index('<joint name="end"')]
     finger = (
-        finger.replace("rod", "finger")
-        .replace("swing", "grip")
+        finger.replace("rod", "branch")
+        .replace("swing", "sweep")
         .replace('link="base"', 'link="rod"')
     )
     text = URDF.replace("</robot>", finger.replace('<link name="tip"/>', "") + "</robot>")
     error = refusal(write(tmp_path, text, name="hand.urdf"))
     assert isinstance(error, ModelError)
-    assert 'tool = { body = "…" } into hand.toml' in str(error) and "rod, tip, finger" in str(error)
+    assert 'tool = { body = "…" } into hand.toml' in str(error) and "rod, tip, branch" in str(error)
     assert "<site" not in str(error)
     load_robot(write(tmp_path, text, "tool = { body = 'tip' }", name="hand.urdf"))
 
@@ -404,3 +404,9 @@ def test_gravity_must_be_a_number() -> None:
     """NaN would spread through the whole state at the first step."""
     with pytest.raises(BadValue):
         load_robot("point3").compile(gravity=float("nan"))
+
+
+@pytest.mark.parametrize("name", ["arm.xacro", "arm.urdf.xacro", "description/arm.urdf.xacro"])
+def test_a_xacro_file_is_answered_with_how_to_make_a_urdf(name: str) -> None:
+    """With or without a path; nothing here reads macros."""
+    assert f"xacro {name} > " in str(refusal(name)) and str(refusal(name)).endswith("arm.urdf")

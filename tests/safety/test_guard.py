@@ -12,6 +12,7 @@ from farhand.robots import Limits, load_robot
 from farhand.safety import Guard
 
 UR5E = load_robot("ur5e")
+JOINTS = [UR5E.compile().joint(number).name for number in range(6)]
 MS = 1_000_000
 GOOD_Q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.2])
 
@@ -65,7 +66,7 @@ def test_a_state_that_is_not_a_number_trips_and_says_which(guard, bad, index, wh
     )
     assert not guard.check(sample_of(q, v), 7)
     assert (guard.trip.kind, guard.trip.time_ns) == ("invalid", 7)
-    assert f"measured {what} {index + 1} is not a number" in guard.trip.reason
+    assert f"measured {what} of joint {JOINTS[index]} is not a number" in guard.trip.reason
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -92,7 +93,9 @@ def test_a_joint_that_is_too_fast_trips(guard, index, sign):
     assert guard.trip is None
     assert guard.check(sample_of(GOOD_Q, with_one(0.0, index, sign * 3.2)), 0)
     assert guard.trip.kind == "speed"
-    assert f"joint {index + 1} at {sign * 3.2:.2f} rad/s (limit 3.14 rad/s)" in guard.trip.reason
+    assert (
+        f"joint {JOINTS[index]} at {sign * 3.2:.2f} rad/s (limit 3.14 rad/s)" in guard.trip.reason
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,7 @@ def test_a_joint_beyond_its_range_trips(guard, index, sign):
     assert guard.trip is None
     assert guard.check(sample_of(with_one(0.0, index, limit + sign * 0.01)), 0)
     assert guard.trip.kind == "position"
-    assert f"joint {index + 1} at {limit + sign * 0.01:.3f} rad" in guard.trip.reason
+    assert f"joint {JOINTS[index]} at {limit + sign * 0.01:.3f} rad" in guard.trip.reason
     assert f"{UR5E.limits.lower[index]:.3f} to {UR5E.limits.upper[index]:.3f}" in guard.trip.reason
 
 

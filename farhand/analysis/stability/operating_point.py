@@ -34,6 +34,9 @@ Array = np.ndarray
 DEFAULT_AXIS = np.array([1.0, 0.0, 0.0])
 """Towards the wall in a rig without one."""
 
+MIN_MOBILITY = 1e-6
+"""Share of a tool's mobility below which it counts as unable to move along an axis, [-]."""
+
 
 @dataclass(frozen=True)
 class Stance:
@@ -111,7 +114,8 @@ def operating_point(
         standing: :func:`stances` of the world at some time; now by default.
 
     Raises:
-        Mismatch: there is no coupling, or a side does not take torques.
+        Mismatch: there is no coupling, a side does not take torques, or a tool cannot move along
+            the axis where it stands.
     """
     bridge = _coupled(session)
     stations = bridge.a.station, bridge.b.station
@@ -126,6 +130,7 @@ def operating_point(
     ticks = int(np.ceil(0.5 * (_delay(parts.link) if delay is None else delay) / period - 1e-9))
     faults = [station.plant.imperfections for station in stations]
     cut_off = max(fault.velocity_from_position if fault else 0.0 for fault in faults)
+    view.require_motion()
     simulated = parts.hand
     held, words = _hand(hand, simulated)
     tools, limbs = view.tools(friction), view.limbs(friction)
@@ -181,6 +186,16 @@ class _View:
         self._stances = [placed.standing[station.name] for station in stations]
         self._sides = _side(stations[0], placed), _side(stations[1], placed)
         self._felt = law.mapping.force_scale
+
+    def require_motion(self) -> None:
+        """Refuse a tool that its joints cannot move along the axis: it would weigh infinitely."""
+        for station, stance, axis in zip(self._stations, self._stances, self._axes, strict=True):
+            if np.linalg.norm(axis @ stance.J[:3]) < MIN_MOBILITY * np.linalg.norm(stance.J[:3]):
+                towards = ", ".join(f"{number:.2g}" for number in axis + 0.0)
+                raise Mismatch(
+                    f"the {station.name}'s joints cannot move its tool along ({towards}), towards "
+                    "the wall, where it stands; start it in another posture, or turn wall.normal"
+                )
 
     def along(self) -> SampledLaw:
         """The law along the axis."""

@@ -12,12 +12,79 @@ from farhand.arm import Arm
 from farhand.control.controller import Controller, ControlRequest
 from farhand.control.joint.assists import Assist, settings_of
 from farhand.control.joint.loops import Still
+from farhand.errors import UnknownName
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Channels, Command, JointTorque
 from farhand.spatial import Array
 
 RELEASE_TIME_S = 0.2
 """Time over which the holding torque fades when an arm may move again, [s]."""
+
+
+NULL_SPACE_STORE_J = 0.5
+"""Energy that the null-space pull may spend before it must have been taken from the arm, [J]."""
+
+MIN_MOBILITY = 1e-6
+"""Share of the tool's best mobility below which a direction counts less and less as its own."""
+
+
+@dataclass
+class NullSpaceHold:
+    r"""Keep the posture of a redundant arm without the tool feeling it.
+
+    Motions of the joints that leave the tool where it is are damped, and pulled weakly to the
+    posture at engagement:
+
+    .. math:: \tau = (M - J^\top \Lambda J)\,(k\,(q_0 - q) - d\,\dot q), \qquad
+              J M^{-1} \tau = 0
+
+    :math:`M - J^\top \Lambda J` is symmetric and has no negative eigenvalue, so the damping only
+    takes energy. The pull spends what it and the damping have taken, and at most 0.5 J in advance.
+    """
+
+    stiffness: float = parameter(10.0, "1/s²", "pull per inertia to the posture", 0.0, 1e3)
+    damping: float = parameter(10.0, "1/s", "damping per inertia", 0.0, 200.0)
+
+    def __post_init__(self) -> None:
+        self._posture, self.store = np.zeros(0), NULL_SPACE_STORE_J
+
+    def begin(self, arm: Arm) -> None:
+        """Keep the present posture."""
+        self._posture = arm.q.copy()
+
+    def torque(self, arm: Arm, dt: float) -> Array:
+        """Joint torque, [N·m]; the energy of the next ``dt`` [s] is put down."""
+        if self.stiffness == 0.0 and self.damping == 0.0:
+            return np.zeros(arm.nv)
+        J, v = arm.J, arm.v
+        mobility, axes = np.linalg.eigh(J @ np.linalg.solve(arm.M, J.T))
+        floor = MIN_MOBILITY * mobility[-1]
+        # The damped inverse of the mobility never exceeds the inertia, so that the damping stays
+        # passive at singular postures.
+        inertia = (axes * (mobility / (mobility**2 + floor**2))) @ axes.T
+        felt_as = arm.M - J.T @ inertia @ J
+        brake = felt_as @ (-self.damping * v)
+        pull = felt_as @ (self.stiffness * arm.difference(arm.q, self._posture))
+        available = self.store - float(brake @ v) * dt
+        spent = float(pull @ v) * dt
+        if spent > available:
+            pull *= available / spent
+            spent = available
+        self.store = min(NULL_SPACE_STORE_J, available - spent)
+        return brake + pull
+
+
+def is_redundant(arm: Arm) -> bool:
+    """Whether an arm on a fixed base has joint motions that leave its tool where it is."""
+    if arm.nq != arm.nv:
+        return False
+    q, v, rng = arm.q.copy(), arm.v.copy(), np.random.default_rng(0)
+    ranks = []
+    for _ in range(4):
+        arm.update(q + rng.uniform(-0.5, 0.5, arm.nv), np.zeros(arm.nv))
+        ranks.append(int(np.linalg.matrix_rank(arm.J, tol=1e-6)))
+    arm.update(q, v)
+    return max(ranks) < arm.nv
 
 
 class TorqueController(Controller):
@@ -32,6 +99,8 @@ class TorqueController(Controller):
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes, for an arm whose state is not known.
         assist: torque against friction, or None.
+        null_space: what keeps the posture of a redundant arm while it is coupled; by default a
+            :class:`NullSpaceHold`.
     """
 
     commands = JointTorque
@@ -45,8 +114,13 @@ class TorqueController(Controller):
         period_ns: int = 1_000_000,
         can_brake: bool = False,
         assist: Assist | None = None,
+        null_space: NullSpaceHold | None = None,
     ) -> None:
+        if rest not in ("hold", "free"):
+            raise UnknownName("rest of an arm", str(rest), ("hold", "free"))
         self.arm, self.rest, self.assist = arm, rest, assist
+        self.null_space = (null_space or NullSpaceHold()) if is_redundant(arm) else None
+        self._coupled = False
         self.still = Still()
         self.command: Command = JointTorque(arm.nv)
         self._brake, self._can_brake = Brake(arm.nv), can_brake
@@ -57,8 +131,9 @@ class TorqueController(Controller):
 
     @property
     def parts(self) -> dict[str, Any]:
-        """How it holds still, and its assist."""
-        return {"still": self.still} | ({} if self.assist is None else {"assist": self.assist})
+        """How it holds still, its assist, and what keeps the posture of a redundant arm."""
+        found = {"still": self.still, "assist": self.assist, "null_space": self.null_space}
+        return {name: part for name, part in found.items() if part is not None}
 
     def record(self, stream: Channels) -> Array:
         """Declare the torque."""
@@ -72,6 +147,8 @@ class TorqueController(Controller):
         if self.assist is not None and request.valid:
             torque += self.assist.torque(arm, torque, request.wrench)
         torque += arm.gravity
+        if self.null_space is not None:
+            torque += self._keep_posture(self.null_space, request)
         if gain < 1.0 and (request.tripped or self.rest == "hold"):
             self._held[:] = (1.0 - gain) * self._hold(request.valid)
             torque += self._held
@@ -82,6 +159,16 @@ class TorqueController(Controller):
     def give_up(self) -> None:
         """Carry the last known weight."""
         self.command.value[:] = self.arm.gravity
+
+    def _keep_posture(self, null_space: NullSpaceHold, request: ControlRequest) -> Array | float:
+        """Torque in the null space of a redundant arm, as far as it is coupled."""
+        if not request.valid or request.gain == 0.0:
+            self._coupled &= not request.valid
+            return 0.0
+        if not self._coupled:
+            null_space.begin(self.arm)
+            self._coupled = True
+        return request.gain * null_space.torque(self.arm, self._dt)
 
     def _release(self) -> Array:
         """The last holding torque, fading out."""
@@ -137,7 +224,7 @@ class WholeBodyController(TorqueController):
         base: Base | None = None,
         helpers: Mapping[str, Assist] | None = None,
     ) -> None:
-        super().__init__(arm, rest, period_ns, can_brake)
+        super().__init__(arm, rest, period_ns, can_brake, null_space=NullSpaceHold(0.0, 0.0))
         self.base, self.helpers = base or Base(), dict(helpers or {})
         self._transposed = np.zeros(arm.nv)
 

@@ -28,8 +28,7 @@ from farhand.plants.servo_bus.plant import BusParts, ServoBusPlant
 from farhand.plants.simulated.haptic import HapticPlant
 from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.rigs.coupled import haptic_pen, in_hand, with_slack
-from farhand.rigs.external_plants import SIMULATED
-from farhand.rigs.rig import Options, RigParts, Scenario, Settings
+from farhand.rigs.rig import SIMULATED, Options, RigParts, Scenario, Settings
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import set_armature
 from farhand.safety import Guard, Watchdog

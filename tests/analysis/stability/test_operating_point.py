@@ -14,6 +14,7 @@ from farhand.analysis.stability.spectrum import largest_stable_delay, stable
 from farhand.arm import Arm
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.rigs import Options, build_rig
+from farhand.running.margin import margin, shaking
 
 
 @pytest.fixture
@@ -198,3 +199,22 @@ def test_friction_at_the_tool_is_felt_along_the_axis_through_the_joints(rig):
     moved /= point.axis @ limb.J[:3] @ moved
     assert limb.dry @ np.abs(moved) == pytest.approx(0.5)
     assert point.loop.follower.friction == 0.5
+
+
+@pytest.mark.parametrize("role", ["leader", "follower"])
+def test_an_arm_that_cannot_move_towards_the_wall_is_said_to_be_so(rig, tmp_path, role):
+    """A pendulum across the wall's normal has no mass along it; a run goes on without a margin."""
+    (tmp_path / "pendulum.xml").write_text(
+        """<mujoco><worldbody><body pos="0 0 1"><joint axis="1 0 0"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.5" size="0.03" mass="1"/>
+        <site name="tool" pos="0 0 -0.5"/></body></worldbody></mujoco>"""
+    )
+    built = rig(law="position-position", **{f"rig__{role}_robot": str(tmp_path / "pendulum.xml")})
+    words = rf"the {role}'s joints cannot move its tool along \(1, 0, 0\)"
+    with pytest.raises(Mismatch, match=words):
+        operating_point(built.session, built.world, built.parts)
+    with pytest.raises(Mismatch, match=words):
+        operating_point(built.session, built.world, built.parts, friction=1.0)
+    assert margin(built) is None
+    built.session.run(0.05)
+    assert list(shaking(built)) == []

@@ -1,0 +1,99 @@
+"""A redundant arm keeps its posture while it is coupled, and its tool feels nothing of that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.arm import Arm
+from farhand.control.tool.torque import NullSpaceHold, TorqueController, is_redundant
+from farhand.rigs import Options, build_rig
+from farhand.robots import load_robot
+from farhand.world.joints import JointPush
+
+DT = 1e-3
+
+
+@pytest.fixture
+def arm() -> Arm:
+    """An arm with seven joints that moves."""
+    arm = Arm.of(load_robot("iiwa14"))
+    rng = np.random.default_rng(1)
+    arm.update(load_robot("iiwa14").home + rng.uniform(-0.3, 0.3, 7), rng.normal(size=7))
+    return arm
+
+
+def inner_motion(arm: Arm) -> np.ndarray:
+    """The joint velocity, of length 1, that leaves the tool where it is."""
+    return np.linalg.svd(arm.J)[2][-1]
+
+
+def test_the_tool_is_not_accelerated(arm):
+    """J M⁻¹ τ = 0, whatever the error and the speed; the joints are."""
+    hold = NullSpaceHold()
+    hold.begin(arm)
+    arm.update(arm.q + 0.2, arm.v)
+    accelerated = np.linalg.solve(arm.M, hold.torque(arm, DT))
+    assert np.abs(accelerated).max() > 0.5
+    np.testing.assert_allclose(arm.J @ accelerated, 0.0, atol=1e-4)
+
+
+def test_it_never_gives_more_energy_than_it_has_taken_and_its_store(arm):
+    """Over a random walk of the posture; the damping alone always takes."""
+    hold, rng, given = NullSpaceHold(stiffness=1000.0), np.random.default_rng(2), 0.0
+    damper = NullSpaceHold(stiffness=0.0)
+    hold.begin(arm)
+    damper.begin(arm)
+    home = arm.q.copy()
+    for _ in range(2000):
+        arm.update(home + rng.uniform(-0.5, 0.5, 7), rng.normal(size=7))
+        given += float(hold.torque(arm, DT) @ arm.v) * DT
+        assert given <= 0.5 + 1e-9
+        assert float(damper.torque(arm, DT) @ arm.v) <= 0.0
+    assert hold.store >= 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "redundant"), [("iiwa14", True), ("ur5e", False), ("phua", False)]
+)
+def test_only_redundant_arms_have_it(name, redundant):
+    """Six joints have no motion to spare, and a floating base is not an arm's."""
+    arm = Arm.of(load_robot(name))
+    q = arm.q.copy()
+    assert is_redundant(arm) == redundant == ("null_space" in TorqueController(arm).parts)
+    np.testing.assert_array_equal(arm.q, q)
+
+
+def posture_after(seconds, push=0.0, scenario="rest", **settings):
+    """Joints and tool of a coupled iiwa14 whose elbow is pushed [rad/s²], its start, its trips."""
+    pairs = [("rig.follower_robot", "iiwa14"), *settings.items()]
+    options = Options("position-position", scenario=scenario, settings=pairs)
+    rig = build_rig("dual-arm", options)
+    arm = rig.session.stations[1].arm
+    start = rig.world.ports["follower"].q.copy()
+    arm.update(start, np.zeros(7))
+    rig.world.push("follower", JointPush(push * arm.M @ inner_motion(arm), 0.5, 0.2))
+    rig.session.run(seconds)
+    port = rig.world.ports["follower"]
+    found = port.q.copy(), port.tool.position.copy(), start, list(rig.session.trips)
+    rig.close()
+    return found
+
+
+def test_a_nudged_elbow_stays_for_twenty_seconds():
+    """Without the hold it goes on until a joint reaches its limit; nobody could guess why."""
+    off = {"follower.null_space.stiffness": 0.0, "follower.null_space.damping": 0.0}
+    adrift, _, start, trips = posture_after(20.0, push=2.0, **off)
+    assert np.abs(adrift - start).max() > 0.5 or trips
+    kept, _, start, trips = posture_after(20.0, push=2.0)
+    assert trips == []
+    np.testing.assert_allclose(kept, start, atol=0.02)
+
+
+def test_the_tool_moves_as_without_it():
+    """A nudge of the elbow apart, in the same motion of the hand."""
+    off = {"follower.null_space.stiffness": 0.0, "follower.null_space.damping": 0.0}
+    _, free, _, _ = posture_after(3.0, scenario="free", **off)
+    _, held, _, trips = posture_after(3.0, scenario="free")
+    assert trips == []
+    np.testing.assert_allclose(held, free, atol=1e-3)
