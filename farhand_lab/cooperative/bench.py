@@ -19,8 +19,9 @@ from farhand.plants import SimulatedPlant
 from farhand.plants.plant import Sample
 from farhand.plants.wrappers.filtered import FilteredPlant, Filters
 from farhand.plants.wrappers.wrapped import WrappedPlant
+from farhand.rigs.cooperative.arms import gripping_robot
 from farhand.robots import Robot, load_robot
-from farhand.robots.edits import add_payload, move_tool, set_armature
+from farhand.robots.edits import set_armature
 from farhand.safety.guard import Guard, Trip
 from farhand.spatial import Array, attitude_error, rotation_from_zyx
 from farhand.world.joints import GearFriction
@@ -96,17 +97,6 @@ def path(name: str, robot: Robot | None = None) -> Trajectory:
     rows, times = POSTURES[name]
     arm = Arm.of(robot or load_robot("rx160"), gravity=GRAVITY)
     return Trajectory.through_joints(arm, [np.array(row) * DEGREE for row in rows], times)
-
-
-def gripping(variant: str = "rx160", tool: float = 0.1773) -> Robot:
-    """An RX160 with both cells, adapter and gripper; the tool is ``tool`` [m] beyond the flange."""
-    cell_height = 0.0333
-    return load_robot("rx160", variant).edited(
-        add_payload(0.804, (0.0, 0.0, 0.0136)),
-        # The centre of mass is turned by the mounting's 45°
-        add_payload(1.487, (0.0011, 0.0151, cell_height + 0.0622), (0.006, 0.006, 0.003)),
-        move_tool((0.0, 0.0, tool)),
-    )
 
 
 class NoisyVelocity(WrappedPlant):
@@ -312,7 +302,7 @@ def published(name: str, gains: tuple[tuple[str, Any], ...], model: str = "measu
 
     The plant has the measured friction, the controller the reduced one and no rotor inertia.
     """
-    setup = BenchSetup(robot=gripping(), gears="zengin", share=MEASURED, rotors=False)
+    setup = BenchSetup(robot=gripping_robot(), gears="zengin", share=MEASURED, rotors=False)
     return tracked(name, PoseLoop(**dict(gains)), setup, model=model)
 
 

@@ -20,7 +20,7 @@ from farhand.spatial import Array, rotation_from_quaternion
 from farhand.world import Jaws
 from farhand_lab.cooperative.machines import grips, tools, trial, trips
 from farhand_lab.harness import Figure, Finding, experiment, shared
-from farhand_lab.mutation import Mutations
+from farhand_lab.mutation import Mutation, Mutations
 from farhand_lab.trial import Run, refusal, run
 
 WEIGHT, PER_ARM = 20.0 * 9.804, 5.0
@@ -280,7 +280,13 @@ def draw_loads() -> Any:
     return figure
 
 
-MUTATIONS = Mutations()
+MUTATIONS = Mutations(
+    [
+        Mutation("inertia-not-weighted", "the weighted inverse is the plain one", ("B-06",)).change(
+            DirectForce, "_SELECT", lambda old: {**old, "least-energy": DirectForce._by_least_norm}
+        )
+    ]
+)
 
 
 @MUTATIONS.of(FollowerCarry, "_ramp", "B-01")

@@ -15,6 +15,7 @@ from farhand.control.trajectory.paths import Reference
 from farhand.mapping.ik import Pose, Solver
 from farhand.parameters import assign
 from farhand.plants.wrappers.filtered import Filters
+from farhand.rigs.cooperative.arms import gripping_robot
 from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass
 from farhand.safety.guard import Guard
@@ -30,7 +31,6 @@ from farhand_lab.cooperative.bench import (
     BenchSetup,
     ScriptedPush,
     gains,
-    gripping,
     ideal,
     path,
     published,
@@ -109,20 +109,20 @@ def _plot() -> Any:
 
 
 @shared
-def noisy(r: float) -> BenchLog:
-    """T3.1 with G2, velocity noise of 0.05 rad/s and no friction; r of the filter, 0 for none."""
+def noisy(r: float, noise: float = 0.05) -> BenchLog:
+    """T3.1 with G2, velocity noise [rad/s] and no friction; r of the filter, 0 for none."""
     filters = Filters(r_velocity=r, r_wrench=0.0)
-    setup = BenchSetup(gears="", gears_model="", filters=filters, noise=0.05)
+    setup = BenchSetup(gears="", gears_model="", filters=filters, noise=noise)
     return tracked("T3.1", PoseLoop(**GAINS["G2"]), setup, 3.0)
 
 
 @experiment("S-02")
 def velocity_noise() -> Finding:
-    """Change of the torques per tick over their limits, as the weight would hide the noise."""
+    """Torques over their limits minus those of the same run without noise: its weight is large."""
     raw, filtered = noisy(0.0), noisy(20.0)
     shake = [
-        float(np.sqrt(np.mean((np.diff(log.torque, axis=0) / TORQUE_LIMIT) ** 2)))
-        for log in (raw, filtered)
+        float(np.sqrt(np.mean(((log.torque - noisy(r, 0.0).torque) / TORQUE_LIMIT) ** 2)))
+        for r, log in ((0.0, raw), (20.0, filtered))
     ]
     away = [1e3 * float(np.linalg.norm(log.error, axis=1).max()) for log in (raw, filtered)]
     ratio = shake[0] / shake[1]
@@ -297,7 +297,7 @@ def loaded(force: tuple[float, float, float], r: float, cancel: bool, seconds: f
     """An arm without any loop, pushed for 4 s; its weight is compensated, the load on request."""
     load = ScriptedPush(np.array([*force, 0.0, 0.0, 0.0]), 0.0, 4.0)
     filters = Filters(r_wrench=r)
-    setup = BenchSetup(gripping(), gears_model="", touches={"load": load}, filters=filters)
+    setup = BenchSetup(gripping_robot(), gears_model="", touches={"load": load}, filters=filters)
     idle = PoseLoop(kp=0.0, kd=0.0, kpo=0.0, kdo=0.0)
     controller = ComputedTorque(setup.controllers_model(), idle)
     controller.options.cancel_load = cancel
@@ -328,7 +328,7 @@ def external_load() -> Finding:
 def slid(**changes: Any) -> BenchLog:
     """TA.1 with G8 and changes, rotors known; torques are cut at their limits and do not trip."""
     loop = PoseLoop(**{**GAINS["G8"], **changes})
-    return tracked("TA.1", loop, BenchSetup(robot=gripping()), guard=Guard(force=660.0))
+    return tracked("TA.1", loop, BenchSetup(robot=gripping_robot()), guard=Guard(force=660.0))
 
 
 @experiment("F-23", "X-13")

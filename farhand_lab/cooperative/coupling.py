@@ -18,7 +18,7 @@ from farhand.world.touches import CompressionSpring, GuidedSpring, Tie, Tool, To
 from farhand_lab.cooperative.bench import DEGREE, GRAVITY, POSTURES, TABLE, BenchLog, advanced, path
 from farhand_lab.cooperative.isolation import shared_between
 from farhand_lab.cooperative.machines import trial, trips, turned
-from farhand_lab.cooperative.sensing import kalman
+from farhand_lab.cooperative.sensing import FilterBench
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutations
 
@@ -179,8 +179,8 @@ def ideal_pairs() -> dict[str, Finding]:
 
 def delay_of_filter() -> float:
     """Time to half of a step of the settled force filter with r = 500, [s]."""
-    settled = kalman(500.0, 4000)
-    rise = [float(np.asarray(settled.step(np.ones(1)))[0]) for _ in range(200)]
+    settled = FilterBench(500.0, 4000)
+    rise = [settled.step(1.0) for _ in range(200)]
     return 0.004 * (1 + int(np.argmax(np.array(rise) >= 0.5)))
 
 

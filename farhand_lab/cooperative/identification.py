@@ -10,10 +10,11 @@ from scipy.optimize import least_squares
 from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.friction import Gears, Waiboer
+from farhand.rigs.cooperative.arms import gripping_robot
 from farhand.spatial import Array
 from farhand.world.joints import GearFriction
 from farhand.world.world import Placed, World
-from farhand_lab.cooperative.bench import DEGREE, GRAVITY, PLANT_NS, gripping
+from farhand_lab.cooperative.bench import DEGREE, GRAVITY, PLANT_NS
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation
 
@@ -104,7 +105,7 @@ NOISE = 0.002
 
 def passed(velocity: Array) -> Array:
     """Mean torque of all joints through the posture at a steady velocity [rad/s], [N·m]."""
-    robot = gripping()
+    robot = gripping_robot()
     begin = POSTURE - velocity * (LEAD + 0.5 * WINDOW)
     world = World({"arm": Placed(robot, q=begin)}, PLANT_NS, GRAVITY)
     world.add_friction("arm", GearFriction(Gears(set="reduced")))
@@ -127,7 +128,7 @@ def passed(velocity: Array) -> Array:
 @shared
 def measured() -> tuple[Array, Array]:
     """Velocities and friction of all joints, n × 6, [rad/s] and [N·m]."""
-    rng, noise = generator("torque noise"), NOISE * gripping().limits.torque
+    rng, noise = generator("torque noise"), NOISE * gripping_robot().limits.torque
     velocities = np.array([[v, v, v, v, v, ratio * v] for v in SPEEDS for ratio in RATIOS])
     torques = [np.array([passed(sign * v) for v in velocities]) for sign in (1.0, -1.0)]
     there, back = (

@@ -10,9 +10,7 @@ import pinocchio as pin
 
 from farhand.arm import Arm
 from farhand.control.tool.task import PoseLoop
-from farhand.friction import GEAR_SETS, Gears, Waiboer
-from farhand.friction.models.implicit import advance
-from farhand.friction.models.waiboer import gear_table
+from farhand.friction import GEAR_SETS, Gears
 from farhand.mapping.ik import Model, Solver
 from farhand.plants.plant import Sample
 from farhand.plants.simulated.rigid import RigidPlant
@@ -31,10 +29,12 @@ from farhand.spatial import (
     zyx_from_rotation,
 )
 from farhand.world.joints import GearFriction
+from farhand.world.world import Placed, World
 from farhand_lab.cooperative.bench import (
     DEGREE,
     GAINS,
     GRAVITY,
+    PLANT_NS,
     ArmBench,
     BenchLog,
     BenchSetup,
@@ -363,51 +363,75 @@ def friction_compensation() -> Finding:
     return Finding(over, ok, note)
 
 
-def _joint_2(n: int) -> Waiboer:
-    """Joint 2's gear, n times."""
-    columns = {key: row for key, row in gear_table().items() if isinstance(row, list)}
-    columns |= gear_table()["reduced"]
-    return Waiboer(joints=n, **{key: np.full(n, row[1]) for key, row in columns.items()})
+POSTURE = np.array([0.0, 0.0, 90.0, 0.0, 20.0, 0.0]) * DEGREE
+"""The other joints while joint 2 is measured, [rad]."""
+
+
+class ServoedArm:
+    """The arm of the rig with its gears and spring; every joint is held by a stiff servo.
+
+    Args:
+        q: where it starts, [rad].
+        model: variant of the arm whose weight and spring the servos support.
+    """
+
+    def __init__(self, q: Array, model: str = "rx160") -> None:
+        self.world = World({"arm": Placed(load_robot("rx160"), q=q)}, PLANT_NS, GRAVITY)
+        self.world.add_friction("arm", GearFriction(Gears(set="reduced")))
+        self.port = self.world.ports["arm"]
+        self._known = Arm.of(load_robot("rx160", model), gravity=GRAVITY)
+        self._ticks = 0
+
+    def step(self, goal: Array, rate: Array, frequency: float) -> Array:
+        """The torques of one step of the world towards a goal [rad] and its rate, [N·m]."""
+        port, known = self.port, self._known
+        known.update(port.q, port.v)
+        servo = frequency**2 * (goal - port.q) + 2.0 * frequency * (rate - port.v)
+        port.torque[:] = known.gravity + np.diag(known.M) * servo
+        self._ticks += 1
+        self.world.advance(self._ticks * PLANT_NS)
+        return port.torque
 
 
 def _weight(q2: Array) -> Array:
     """Q₂ with the other joints at (0, ·, 90, 0, 20, 0)°, [N·m]."""
     arm, torques = Arm.of(load_robot("rx160"), gravity=GRAVITY), []
     for angle in q2:
-        arm.update(np.array([0.0, angle, 90 * DEGREE, 0.0, 20 * DEGREE, 0.0]), np.zeros(6))
+        arm.update(np.where(np.arange(6) == 1, angle, POSTURE), np.zeros(6))
         torques.append(arm.gravity[1] - arm.spring[1])
     return np.array(torques)
 
 
-def settled(stops: Array, side: float) -> tuple[Array, Array]:
-    """Angle and holding torque of joint 2 at stops [rad] reached from below (−1) or above (+1).
+@shared
+def settled(side: float) -> tuple[Array, Array]:
+    """Angle [rad] and holding torque [N·m] of joint 2 at 41 stops, going up (+1) or down (−1).
 
-    All stops at once, each its own joint: 47 kg·m² under PD, friction solved with the inertia.
+    From stop to stop in 0.3 s; what was asked for in the last 50 ms of 0.3 s at rest counts. The
+    servos are given the arm's weight but no spring.
     """
-    spring = load_robot("rx160").springs[1]
-    n, dt, inertia = len(stops), 1e-3, np.full(len(stops), 47.0)
-    gear, q, v = _joint_2(n), stops + side * 5 * DEGREE, np.zeros(n)
-    grid = np.linspace(-2.4, 2.4, 400)
-    weight = _weight(grid)
-    load = weight + np.array([spring.torque(a) for a in grid])
-    means = np.zeros(n)
-    for step in range(3000):
-        goal = stops + side * 5 * DEGREE * max(0.0, 1.0 - step * dt)
-        torque = np.interp(q, grid, weight) + 4e4 * (goal - q) - 2e3 * v
-        v, _ = advance(gear, v, dt, torque - np.interp(q, grid, load), inertia)
-        q = q + dt * v
-        if step >= 2000:
-            means += torque / 1000.0
-    return q, means
+    stops = side * np.arange(-100, 101, 5) * DEGREE
+    start = np.where(np.arange(6) == 1, stops[0] - side * 5 * DEGREE, POSTURE)
+    arm, h, angles, torques = ServoedArm(start), 1e-9 * PLANT_NS, [], []
+    moving, count, last = round(0.3 / h), round(0.6 / h), round(0.05 / h)
+    goal, still = start.copy(), np.zeros(6)
+    for stop in stops:
+        before, mean = goal[1], 0.0
+        for k in range(count):
+            goal[1] = before + (stop - before) * min((k + 1) / moving, 1.0)
+            torque = arm.step(goal, still, 60.0)
+            mean += torque[1] / last if k >= count - last else 0.0
+        angles.append(float(arm.port.q[1]))
+        torques.append(mean)
+    order = np.argsort(angles)
+    return np.array(angles)[order], np.array(torques)[order]
 
 
 @experiment("F-12", "X-01")
 def spring_identification() -> Finding:
-    """41 stops from below and above; the mean of both holding torques minus the weight."""
-    stops = np.arange(-100, 101, 5) * DEGREE
-    (q_low, low), (q_high, high) = settled(stops, -1.0), settled(stops, 1.0)
-    q = 0.5 * (q_low + q_high)
-    fitted = CubicSpring.fit(q, 0.5 * (low + high) - _weight(q))
+    """41 stops from below and above on the arm; mean of both holding torques minus the weight."""
+    (q_up, up), (q_down, down) = settled(1.0), settled(-1.0)
+    q = 0.5 * (q_up + q_down)
+    fitted = CubicSpring.fit(q, 0.5 * (up + down) - _weight(q))
     truth = load_robot("rx160").springs[1]
     assert isinstance(truth, CubicSpring)
     c, t = np.array(fitted.coefficients), np.array(truth.coefficients)
@@ -416,10 +440,12 @@ def spring_identification() -> Finding:
     odd = (abs(c[[1, 3]] / t[[1, 3]] - 1.0) < 0.03).all()
     even = (abs(c[[0, 2]] - t[[0, 2]]) < 3.0).all()
     skewed, own = _skew("unit-1"), _skew("rx160")
+    friction = 0.5 * float(np.abs(up - down).mean())
     note = (
         f"({c[3]:.2f}, {c[2]:.2f}, {c[1]:.2f}, {c[0]:.2f}) for "
-        f"({t[3]:g}, {t[2]:g}, {t[1]:g}, {t[0]:g}); mean error of joint 2 on a symmetric motion "
-        f"{skewed:.2f}° with unit 1's curve, {own:.3f}° with its own"
+        f"({t[3]:g}, {t[2]:g}, {t[1]:g}, {t[0]:g}); the two ways differ by ± {friction:.1f} N·m; "
+        f"mean error of joint 2 on a symmetric motion {skewed:.3f}° with unit 1's curve, "
+        f"{own:.3f}° with its own"
     )
     ok = odd and even and worst < 10.0 and abs(skewed) > 5.0 * abs(own) and abs(skewed) > 0.02
     return Finding(worst, bool(ok), note)
@@ -427,18 +453,15 @@ def spring_identification() -> Finding:
 
 def _skew(model: str) -> float:
     """Mean error of joint 2 that swings ±20° with another unit's spring compensated, [°]."""
-    plant, known = load_robot("rx160").springs[1], load_robot("rx160", model).springs[1]
-    gear, q, v, dt, errors = _joint_2(1), np.zeros(1), np.zeros(1), 2e-3, []
-    for step in range(4000):
-        t = step * dt
-        goal, rate = 20 * DEGREE * np.sin(1.57 * t), 20 * DEGREE * 1.57 * np.cos(1.57 * t)
-        torque = 47.0 * (100.0 * (goal - q) + 20.0 * (rate - v))
-        torque = torque + known.torque(float(q[0])) - plant.torque(float(q[0]))
-        v, _ = advance(gear, v, dt, torque, np.full(1, 47.0))
-        q = q + dt * v
+    arm, h, errors, omega = ServoedArm(POSTURE, model), 1e-9 * PLANT_NS, [], np.pi
+    goal, rate = POSTURE.copy(), np.zeros(6)
+    for step in range(round(4.0 / h)):
+        goal[1] = 20 * DEGREE * np.sin(omega * step * h)
+        rate[1] = 20 * DEGREE * omega * np.cos(omega * step * h)
+        arm.step(goal, rate, 10.0)
         # One whole period
-        if step >= 2000:
-            errors.append(float(goal - q[0]))
+        if step >= round(2.0 / h):
+            errors.append(float(goal[1] - arm.port.q[1]))
     return float(np.mean(errors)) / DEGREE
 
 

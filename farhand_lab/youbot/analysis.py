@@ -12,25 +12,30 @@ from farhand.analysis.two_port import (
     hybrid_of,
     static_hybrid_of,
 )
+from farhand.control.trajectory.paths import Move
+from farhand.coupling import Side, Spring
 from farhand.mapping.pen import PenMapping
+from farhand.rigs import Options, build_rig
+from farhand.spatial import rotation_from_vector
+from farhand.world import Wall
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas
+from farhand_lab.trial import run, with_moves
 from farhand_lab.youbot import measures
-from farhand_lab.youbot.bench import HAND, PEN_DAMPING, PEN_MASS, TICK, TOOL_DAMPING, TOOL_MASS
-from farhand_lab.youbot.geometric_spring import GeometricSpring
+from farhand_lab.youbot.bench import PEN_DAMPING, PEN_MASS, TICK, TOOL_DAMPING, TOOL_MASS, rig_law
 
 Array = np.ndarray
 
 KT, KF = 700.0, 10.0  # [N/m], [-]
+D = 110.0  # of the rig's spring; assumed [N·s/m]
 STIFFNESSES = np.array([70.0, 700.0, 7000.0, 24_200.0])  # of the published table [N/m]
 PUBLISHED_T = np.array([0.0909, 0.0500, 0.00909, 0.00281])
 FREQUENCIES = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0])  # [Hz]
-EYE = np.eye(3)
 
 
 class BridgeTwoPort:
-    """Bridge and spring along one axis, between the masses of pen and tool, at 1 kHz.
+    """The rig's law along one axis, between the masses of pen and tool, at 1 kHz.
 
     Robot axes: a hand that moves by +x moves the pen by −x in the device's axes.
 
@@ -40,7 +45,7 @@ class BridgeTwoPort:
     """
 
     def __init__(self, environment: float = 0.0, axis: int = 0) -> None:
-        self._environment, self._axis, self._along = environment, axis, EYE[axis]
+        self._environment, self._axis = environment, axis
 
     def respond(
         self, position_hand: Array, force_environment: Array, dt: float
@@ -48,23 +53,29 @@ class BridgeTwoPort:
         """F_h and x_e for x_h and F_e, all along the axis, from rest."""
         velocity = np.gradient(position_hand, dt)
         own = PEN_MASS * np.gradient(velocity, dt) + PEN_DAMPING * velocity
-        felt, moved = self._couple(position_hand, force_environment, dt)
+        felt, moved = self._couple(position_hand, velocity, force_environment, dt)
         return own + felt, moved
 
-    def _couple(self, position: Array, force: Array, dt: float) -> tuple[Array, Array]:
-        mapping, spring = PenMapping(), GeometricSpring(KT)
-        sign = mapping.matrix[self._axis, self._axis]
-        mapping.capture(np.zeros(3), EYE, mapping.start, EYE)
-        tool, speed, out = mapping.start.copy(), 0.0, np.zeros(6)
+    def _couple(
+        self, position: Array, velocity: Array, force: Array, dt: float
+    ) -> tuple[Array, Array]:
+        law, axis = rig_law(), self._axis
+        mapping = law.mapping
+        assert isinstance(mapping, PenMapping)
+        pen, tool, sign = Side("leader"), Side("follower"), mapping.matrix[axis, axis]
+        tool.position[:] = start = mapping.start
+        tool.rotation[:] = rotation_from_vector(mapping.turn)
+        law.engage(pen, tool)
         felt, moved = np.zeros(len(position)), np.zeros(len(position))
-        for k, (x, push) in enumerate(zip(position.tolist(), force.tolist(), strict=True)):
-            mapping.forward(sign * x * self._along, EYE, np.zeros(6), dt)
-            wrench = spring.wrench(mapping.position, EYE, tool, EYE)
-            mapping.back(wrench, out)
-            felt[k], moved[k] = sign * out[self._axis], tool[self._axis] - mapping.start[self._axis]
+        for k, push in enumerate(force.tolist()):
+            pen.position[axis], pen.twist[axis] = sign * position[k], sign * velocity[k]
+            on_pen, on_tool = law.step(pen, tool, dt)
+            felt[k], moved[k] = -sign * on_pen.wrench[axis], tool.position[axis] - start[axis]
             push += self._environment * moved[k]
-            speed += dt * (wrench[self._axis] - TOOL_DAMPING * speed - push) / TOOL_MASS
-            tool[self._axis] += dt * speed
+            speed = tool.twist[axis]
+            speed += dt * (on_tool.wrench[axis] - TOOL_DAMPING * speed - push) / TOOL_MASS
+            tool.twist[axis] = speed
+            tool.position[axis] += dt * speed
         return felt, moved
 
 
@@ -88,13 +99,14 @@ def matrix() -> HybridMatrix:
 
 
 def exact(frequency: Array) -> Array:
-    """The matrix of the continuous model of sources/youbot §3.19, n × 2 × 2."""
+    """The matrix of the continuous model of sources/youbot §3.19 with the damper, n × 2 × 2."""
     s = 2j * np.pi * np.asarray(frequency)
     tool = TOOL_MASS * s * s + TOOL_DAMPING * s
     h = np.zeros((len(s), 2, 2), complex)
-    h[:, 1, 0], h[:, 1, 1] = KT / (KT + tool), -1.0 / (KT + tool)
-    h[:, 0, 0] = PEN_MASS * s * s + PEN_DAMPING * s + KT / KF * (1.0 - h[:, 1, 0])
-    h[:, 0, 1] = -KT / KF * h[:, 1, 1]
+    spring = KT + D * s
+    h[:, 1, 0], h[:, 1, 1] = spring / (spring + tool), -1.0 / (spring + tool)
+    h[:, 0, 0] = PEN_MASS * s * s + PEN_DAMPING * s + spring / KF * (1.0 - h[:, 1, 0])
+    h[:, 0, 1] = -spring / KF * h[:, 1, 1]
     return h
 
 
@@ -117,7 +129,7 @@ def two_port_matrix() -> Finding:
     note = (
         f"h = [{h[0, 0]:.1e}, {h[0, 1]:.5f}; {h[1, 0]:.5f}, {h[1, 1]:.3e}]; 0.5–8 Hz within "
         f"{dynamic:.1%} of the continuous model, from two runs with unlike environments within "
-        f"{runs:.1%}; Llewellyn {lossy:+.3f}, with 10 ms of delay each way {lossless:+.3f}"
+        f"{runs:.1%}; Llewellyn {lossy:+.3f}, with 100 ms of delay each way {lossless:+.3f}"
     )
     return Finding(100.0 * error, ok, note)
 
@@ -134,8 +146,8 @@ def _from_environments() -> HybridMatrix:
 
 
 def _delayed() -> HybridMatrix:
-    """The same matrix with 10 ms of delay in both directions, which no passive two-port has."""
-    h, delay = matrix().h.copy(), np.exp(-2j * np.pi * FREQUENCIES * 0.01)
+    """The same matrix with 100 ms of delay in both directions, which no damper here makes up."""
+    h, delay = matrix().h.copy(), np.exp(-2j * np.pi * FREQUENCIES * 0.1)
     h[:, 0, 1] *= delay
     h[:, 1, 0] *= delay
     return HybridMatrix(matrix().frequency, h)
@@ -184,25 +196,18 @@ def _plot():
 
 @shared
 def contact_task(speed: float) -> tuple[Array, Array, Array]:
-    """Time, tool and force of a hand that presses the tool into a wall and leads it back."""
-    wall, stiffness, goal = 0.020, 24_200.0, 0.015
-    n, turn = round(6.0 / TICK), 0.030 / speed
-    x = v = tool = rate = 0.0
-    rows = []
-    for k in range(n):
-        t = TICK * k
-        returning = max(0.030 - speed * (t - turn - 0.5), goal)
-        intended = min(speed * t, 0.030) if t < turn + 0.5 else returning
-        push = KT * (x - tool)
-        contact = max(stiffness * (tool - wall) + 20.0 * rate, 0.0) if tool > wall else 0.0
-        force = HAND[1] * (intended - x) - HAND[0] * v - PEN_DAMPING * v - push / KF
-        v += TICK * force / (1.0 + PEN_MASS)
-        x += TICK * v
-        rate += TICK * (push - TOOL_DAMPING * rate - contact) / TOOL_MASS
-        tool += TICK * rate
-        rows.append((t, tool, contact))
-    t, tools, forces = np.array(rows).T
-    return t, tools[:, None], forces[:, None]
+    """Time, tool and wall force of the rig, whose hand presses into the wall and leads back."""
+    rig, start, press = build_rig("youbot", Options(scenario="wall")), 0.3, 0.030 / speed
+    back = start + press + 0.5
+    into, out = (-0.030, 0.0, 0.0), (0.015, 0.0, 0.0)
+    with_moves(rig, Move(start, press, into), Move(back, 0.5 * press, out))
+    wall, tool, rows = rig.parts.wall, rig.world.ports["follower"].tool, []
+    assert isinstance(wall, Wall)
+    origin = float(tool.position[0])
+    rig.session.add(lambda _: rows.append((tool.position[0] - origin, wall.force)), 1_000_000)
+    run(rig, back + 0.5 * press + 0.8)
+    tools, forces = np.array(rows).T
+    return TICK * np.arange(len(rows)), tools[:, None], forces[:, None]
 
 
 def _judged(speed: float) -> measures.TaskResult:
@@ -211,7 +216,7 @@ def _judged(speed: float) -> measures.TaskResult:
 
 @experiment("Y-53")
 def task_metrics() -> Finding:
-    """A signal with known metrics, then one contact task at three speeds of the hand."""
+    """A signal with known metrics, then one contact task of the rig at three speeds of the hand."""
     t = np.linspace(0.0, 4.0, 4001)
     position, force = np.exp(-t)[:, None], (3.0 * np.sin(np.pi * t / 4.0))[:, None]
     known = measures.judge_task(t, position, force, np.zeros(1), 0.1)
@@ -286,10 +291,12 @@ def strong_feedback(back, self, wrench_b, out):
     out *= 1.05
 
 
-@MUTATIONS.of(GeometricSpring, "wrench", "Y-51 Y-52 Y-55")
-def weak_spring(_, self, p_set, R_set, p, R):
+@MUTATIONS.of(Spring, "pull", "Y-51 Y-52 Y-55")
+def weak_spring(pull, self, error, rate):
     """The spring is 5 % too soft."""
-    return np.concatenate([0.95 * self.stiffness * (p_set - p), np.zeros(3)])
+    wrench = pull(self, error, rate)
+    wrench *= 0.95
+    return wrench
 
 
 @MUTATIONS.of(measures, "judge_task", "Y-53")

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from farhand.coupling import PositionPosition
 from farhand.link.messages import ArmJoints, HapticState, OutPort, SpringWrench
 from farhand.mapping.pen import PenMapping
+from farhand.rigs.youbot.parts import YouBot, make_law
 from farhand.rigs.youbot.startup import ControlMode, YoubotStartup
-from farhand_lab.youbot.geometric_spring import GeometricSpring
 
 Array = np.ndarray
 
@@ -25,6 +26,13 @@ TOOL_MASS, TOOL_DAMPING = 3.0, 64.0
 HAND = (5.0, 200.0)  # passive operator [N·s/m], [N/m]
 JOINT_SPEED = 1.5  # of the arm's joints under position control; their limit is 1.57 [rad/s]
 FOLDED = np.radians([10.0, 5.0, -10.0, 10.0, 20.0])
+
+
+def rig_law() -> PositionPosition:
+    """The rig's law as it is shipped, with the pen's map and the published spring."""
+    law = make_law(PositionPosition, YouBot())
+    assert isinstance(law, PositionPosition)
+    return law
 
 
 class BenchArm:
@@ -74,7 +82,9 @@ class PenBench:
         self.tool, self.tool_velocity = np.array([0.30, 0.02, 0.45]), np.zeros(3)
         self.intended = np.zeros(3)
         self.button = self.displays = False
-        self.mapping, self.spring = PenMapping(), GeometricSpring()
+        law = rig_law()
+        assert isinstance(law.mapping, PenMapping)
+        self.mapping, self.spring = law.mapping, law.spring
         self.history: list[BenchRow] = []
         self.now_ns, self._streaming = 0, False
         self._pen_out, self._arm_out = OutPort("haptic", HapticState), OutPort("arm", ArmJoints)
@@ -125,8 +135,10 @@ class PenBench:
         self.mapping.forward(self.pen, np.eye(3), np.zeros(6), TICK)
         self.spring.stiffness = startup.stiffness.kt
         self.spring.rotational_stiffness = startup.stiffness.kr
-        R = self.mapping.rotation
-        wrench = self.spring.wrench(self.mapping.position, R, self.tool, R)
+        self.spring.refresh()
+        # The tool is a point that turns as commanded, and its own damper stands for the spring's
+        error = np.concatenate([self.mapping.position - self.tool, np.zeros(3)])
+        wrench = self.spring.pull(error, np.zeros(6)).copy()
         self._wrench_out.write(SpringWrench(wrench))
         return wrench[:3]
 

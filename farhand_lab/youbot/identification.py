@@ -222,7 +222,7 @@ def draws(speeds: Array, noise: float) -> Array:
     """Parameters of many noisy copies of the published curve over the true ones, [-]."""
     rng = generator(f"Y-40 {noise} {len(speeds)}")
     scatter = noise * rng.standard_normal((DRAWS, len(speeds)))
-    return fit_kfm(speeds, kfm_curve(TABLE_4[None], speeds) + scatter) / TABLE_4
+    return fit_kfm(speeds, make("kfm").steady(speeds) + scatter) / TABLE_4
 
 
 @experiment("Y-40")
@@ -243,14 +243,14 @@ def kfm_fit() -> Finding:
     wide = bool(narrow.min() >= (1.0 - 0.237) * 15.0 and narrow.max() <= (1.0 + 0.237) * 33.0)
     v = np.linspace(0.05, 0.7, 651)
     wheel = make("youbot-wheel-1").steady(v)
-    apart = np.sqrt(np.mean((kfm_curve(TABLE_4[None], v)[0] - wheel) ** 2))
+    apart = np.sqrt(np.mean((make("kfm").steady(v) - wheel) ** 2))
     curve = 100.0 * float(apart / wheel.mean())
     rows = (scatter[5e-4], scatter[1e-3], narrow)
     words = [", ".join(f"{value:.1f}" for value in row) for row in rows]
     note = (
         f"scatter of {', '.join(NAMES)}: {words[0]} % at 0.5 mN·m, {words[1]} % at 1 mN·m; on "
         f"0.1–0.75 rad/s {words[2]} %; value is the curves' disagreement; every speed of table 3 "
-        "counts once: with those that it names twice counted twice the scatter is a tenth smaller"
+        "counts once, also those that it names twice"
     )
     return Finding(curve, bool(alike and wide and curve <= 2.0), note)
 
@@ -420,7 +420,7 @@ def presliding_estimation() -> Finding:
     note = (
         f"sines of {', '.join(f'{f:g}' for f in SINES)} Hz, both methods: σ0 off by at most "
         f"{worst[0]:.2g} %, σ1 by {worst[1]:.2g} %, most of it the plant's own step (implicit "
-        "Euler adds σ0·dt = 0.005 N·m·s/rad at 20 µs, the prototype's; at 50 µs it would be 10 %); "
+        "Euler adds σ0·dt = 0.005 N·m·s/rad at 20 µs, the prototype's); "
         f"with the offset {', '.join(f'{one.stiffness:.0f}' for one in faulty)} N·m/rad, "
         f"{100.0 * min(one.residual for one in faulty):.0f} % of the motion or more not explained: "
         f"{flagged} of {len(SINES)} flagged"

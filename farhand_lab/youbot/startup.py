@@ -8,14 +8,17 @@ import numpy as np
 
 from farhand.control.haptic.engage import EngageGate, HomingSpring, Ramp
 from farhand.control.haptic.gripper import GripperToggle
+from farhand.control.trajectory.paths import Move
 from farhand.errors import BadValue
-from farhand.link.messages import InPort, SpringWrench
-from farhand.mapping.pen import PEN, PenMapping
+from farhand.link.messages import InPort
+from farhand.mapping.pen import PenMapping
 from farhand.parameters import assign
 from farhand.rigs import Options, build_rig
 from farhand.rigs.youbot.startup import PORTS, UNFOLDED, ControlMode, StartupBridge, YoubotStartup
+from farhand.world import GroundSpring
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutations
+from farhand_lab.trial import run, with_moves
 from farhand_lab.youbot.bench import PEN_DAMPING, PEN_MASS, TICK, BenchArm, PenBench, started
 
 Array = np.ndarray
@@ -40,43 +43,43 @@ def _first(bench: PenBench, state: str) -> int:
     return next(tick for tick, row in enumerate(bench.history) if row.state == state)
 
 
+CLAMP = 2e5  # [N/m]; the tip gives way by 0.35 % of the spring's stretch
+AXES = ((-0.02, 0.0, 0.0), (0.0, 0.02, 0.0), (0.0, 0.0, 0.02))  # of the pen [m]
+
+
+@shared
+def clamped() -> tuple[Array, Array, Array]:
+    """Pen [m], its force and the spring's force on the tool [N] of the rig with a clamped tip.
+
+    The hand moves the pen along one axis after the other and rests after each; n × 3.
+    """
+    rig = build_rig("youbot", Options(scenario="rest"))
+    with_moves(rig, *(Move(0.2 + 1.2 * k, 0.4, step) for k, step in enumerate(AXES)))
+    anchor = rig.world.ports["follower"].tool.position.copy()
+    clamp = GroundSpring(anchor=anchor, stiffness=CLAMP, damping=300.0)
+    rig.world.touch("follower", "clamp", clamp)
+    result = run(rig, 3.8)
+    pen = result.signal("leader", "position_tool_in_world")
+    felt, pull = (
+        result.signal(side, "wrench_commanded_in_world")[:, :3] for side in ("leader", "follower")
+    )
+    return pen, felt, pull
+
+
 @experiment("Y-20")
 def force_feedback() -> Finding:
-    """The pen is moved along each axis through the whole bridge, the tool clamped."""
-    bench = deployment()
-    # The pen displays what the wire carried one tick before
-    fx, fy, fz = bench.history[-2].spring_force
-    exact = np.array_equal(bench.history[-1].pen_force, np.array([fx, fy, -fz]) / 10.0)
-    exact = exact and _signs_exact(bench.startup)
-    slopes = [_felt_slope(bench.startup, axis) for axis in range(3)]
+    """The hand moves the pen along each axis of the whole rig, the tip clamped."""
+    pen, felt, pull = clamped()
+    wrong = float(np.abs(felt - pull * np.array([0.1, 0.1, -0.1])).max())
+    rests = [slice(1200 * k + 100, 1200 * k + 200) for k in range(4)]
+    moved, pushed = (np.diff([x[rest].mean(axis=0) for rest in rests], axis=0) for x in (pen, felt))
+    slopes = [-float(pushed[k, k] / moved[k, k]) for k in range(3)]
     off = max(abs(slope / 70.0 - 1.0) for slope in slopes)
-    note = f"x, y, z: {', '.join(f'{slope:.3f}' for slope in slopes)} N/m"
-    return Finding(float(np.mean(slopes)), off <= 0.01 and exact, note)
-
-
-def _felt(startup: YoubotStartup, force: Array) -> Array:
-    return startup.feedback_force(SpringWrench(np.concatenate([force, np.zeros(3)])))
-
-
-def _signs_exact(startup: YoubotStartup) -> bool:
-    """Whether random spring forces are displayed as (f_x, f_y, −f_z)/10, to the last bit."""
-    forces = generator("feedback").normal(size=(50, 3))
-    return all(
-        np.array_equal(_felt(startup, f), np.array([f[0], f[1], -f[2]]) / 10.0) for f in forces
+    note = (
+        f"x, y, z: {', '.join(f'{slope:.3f}' for slope in slopes)} N/m, at rest, by a clamp of "
+        f"{CLAMP:g} N/m; force of the pen within {wrong:.0e} N of (f_x, f_y, −f_z)/10 in every tick"
     )
-
-
-def _felt_slope(startup: YoubotStartup, axis: int) -> float:
-    """Displayed force over displacement of the pen, opposing it, [N/m], with the tool clamped."""
-    mapping, kt = PenMapping(), startup.stiffness.kt
-    clamped = mapping.start.copy()
-    mapping.capture(np.zeros(3), np.eye(3), clamped, np.eye(3))
-    travel = np.linspace(0.0, 0.03, 3001)
-    felt = []
-    for s in travel:
-        mapping.forward(s * np.eye(3)[axis], np.eye(3), np.zeros(6), 0.01)
-        felt.append(-_felt(startup, kt * (mapping.position - clamped))[axis])
-    return float(np.polyfit(travel, felt, 1)[0])
+    return Finding(float(np.mean(slopes)), off <= 0.01 and wrong <= 1e-12, note)
 
 
 @experiment("Y-21")
@@ -86,11 +89,11 @@ def homing() -> Finding:
     p = rng.normal(size=3) * 0.03
     exact = np.array_equal(spring.force(p), -40.0 * p)
     start = np.array([0.05, 0.0, 0.0])
-    times = {c: _settling(HomingSpring(damping=c - PEN_DAMPING), start) for c in DAMPINGS}
+    times = {c: _settling(c - PEN_DAMPING, start) for c in DAMPINGS}
     law = {c: 2.0 * PEN_MASS / c * math.log(50.0) for c in DAMPINGS}
     # With more damping the pen passes 1 mm between two swings
     apart = max(abs(times[c] - law[c]) for c in DAMPINGS if c < 2.0)
-    settled = max(_settling(spring, 0.05 * direction) for direction in np.eye(3))
+    settled = max(_settling(spring.damping, 0.05 * direction) for direction in np.eye(3))
     least = 2.0 * PEN_MASS * math.log(50.0) / 3.0
     note = (
         f"with the {PEN_DAMPING} N·s/m that the list gives the device; damping → time: "
@@ -102,13 +105,15 @@ def homing() -> Finding:
     return Finding(times[PEN_DAMPING], ok, note, corrected=True)
 
 
-def _settling(spring: HomingSpring, start: Array) -> float:
-    """Time after which the pen stays within 1 mm, [s]."""
-    p, v, last = start.copy(), np.zeros(3), 0.0
-    for k in range(8000):
-        v = v + TICK * (spring.force(p, v) - PEN_DAMPING * v) / PEN_MASS
-        p = p + TICK * v
-        last = TICK * (k + 1) if np.linalg.norm(p) >= 1e-3 else last
+def _settling(damping: float, start: Array) -> float:
+    """Time after which a free pen that is being homed stays within 1 mm, [s]."""
+    bench = started(tuple(start))
+    bench.startup.homing.damping = damping
+    bench.run(0.1, "homing")
+    began, last = bench.now_ns, 0.0
+    for _ in range(8000):
+        bench.tick()
+        last = 1e-9 * (bench.now_ns - began) if np.linalg.norm(bench.pen) >= 1e-3 else last
     return last
 
 
@@ -283,14 +288,20 @@ def stiffness_ramp() -> Finding:
 
 @experiment("Y-26")
 def gripper_toggle() -> Finding:
-    """Three presses of many samples each, the first sample unpressed."""
-    toggle = GripperToggle()
+    """Three presses of many samples each, the first sample unpressed; pen in, command out."""
+    bench, commands = _short_start("unfold"), []
     buttons = [False] * 5 + ([True] * 40 + [False] * 60) * 3
-    steps = [(k, toggle.step(button)) for k, button in enumerate(buttons)]
-    commands = [(k, command) for k, command in steps if command is not None]
+    while not bench.startup.streaming:
+        bench.tick()
+        commands.append((0, bench.startup.gripper_command))
+    for k, button in enumerate(buttons[1:], 1):
+        bench.button = button
+        bench.tick()
+        commands.append((k, bench.startup.gripper_command))
+    given = [(k, command) for k, command in commands if command is not None]
     presses = [(5 + 100 * n + k, c) for n in range(3) for k, c in ((0, 0.010), (40, 0.02))]
     note = "the first unpressed sample opens it, as published"
-    return Finding(len(commands), commands == [(0, 0.02), *presses], note)
+    return Finding(len(given), given == [(0, 0.02), *presses], note)
 
 
 @experiment("Y-27")
@@ -345,16 +356,18 @@ def _plot():
 MUTATIONS = Mutations()
 
 
-@MUTATIONS.of(YoubotStartup, "feedback_force", "Y-20")
-def no_axis_map(_, self, wrench):
+@MUTATIONS.of(PenMapping, "back", "Y-20")
+def no_axis_map(back, self, wrench_b, out):
     """Forces go back without the axis map."""
-    return -wrench.wrench[:3] / self.tunables.kf.value
+    back(self, wrench_b, out)
+    out[:3] = self.force_scale * wrench_b[:3]
 
 
-@MUTATIONS.of(YoubotStartup, "feedback_force", "Y-20")
-def wrong_kf(_, self, wrench):
+@MUTATIONS.of(PenMapping, "back", "Y-20")
+def wrong_kf(back, self, wrench_b, out):
     """5 % too much divisor."""
-    return PEN.back(-wrench.wrench[:3]) / (1.05 * self.tunables.kf.value)
+    back(self, wrench_b, out)
+    out /= 1.05
 
 
 @MUTATIONS.of(HomingSpring, "force", "Y-21")

@@ -52,7 +52,7 @@ def test_a_perfect_encoder_closes_the_square_exactly() -> None:
 
 def test_the_bench_pulls_the_pen_home_with_70_newtons_per_metre() -> None:
     """On every axis of the pen, against its displacement."""
-    spring = rig.GeometricSpring(rig.KT, 30.0)
+    spring = rig.Spring(rig.KT, 0.0, 30.0, 0.0)
     for axis in np.eye(3):
         np.testing.assert_allclose(rig._force(spring, 0.01 * axis), -0.7 * axis, atol=1e-12)
 
