@@ -82,7 +82,9 @@ def chain() -> Finding:
     )
     ok = worst < 1e-12 and np.ptp(d4) < 1e-12 and abs(d4[0] - 3e-3) < 1e-12
     ok = ok and abs(np.mean(printed) - 0.102) < 1e-3
-    note = f"{1e3 * d4[0]:.1f} mm from the arm of set CB; as printed {1e3 * np.mean(printed):.0f} mm"
+    note = (
+        f"{1e3 * d4[0]:.1f} mm from the arm of set CB; as printed {1e3 * np.mean(printed):.0f} mm"
+    )
     return Finding(worst, bool(ok), note)
 
 
