@@ -274,8 +274,8 @@ def saturation() -> Finding:
         f"{', '.join(trips) or 'none'}, {1e3 * after:.2f} mm after release. The flag stays up "
         "until the next engagement: without the measurement the tie is soft, and a reading "
         "believed again as soon as the force falls keeps the contact swinging (deviation "
-        f"{min(swings):.0f} to {max(swings):.0f} N). By the hand's stiffness, deviation of the wall's force and swing of the error in the last "
-        f"second: {listed}"
+        f"{min(swings):.0f} to {max(swings):.0f} N). By the hand's stiffness, deviation of the "
+        f"wall's force and swing of the error in the last second: {listed}"
     )
     ok = late == 0 and used < 0.95 and not trips and after < 1e-3
     ok = ok and all(

@@ -209,13 +209,13 @@ def _figure():
 MUTATIONS = Mutations()
 
 
-@MUTATIONS.of(LimitForce, "magnitude", "H-18 H-25")
+@MUTATIONS.of(LimitForce, "magnitude", "H-25")
 def jumping_limit(magnitude, self, s):
     """The limit pushes with all its force from the edge of the zone on."""
     return np.where(s < self.zone, 3.3, 0.0)
 
 
-@MUTATIONS.of(VirtualLine, "send", "H-14 H-18")
+@MUTATIONS.of(VirtualLine, "send", "H-14")
 def slow_line(send, self, frame, wants, now_ns):
     """The line takes a tenth longer for every frame."""
     send(self, frame, wants, now_ns)

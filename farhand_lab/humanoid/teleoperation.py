@@ -270,7 +270,7 @@ def buttons() -> Finding:
 
 @experiment("H-43")
 def rate_sphere() -> Finding:
-    """Random offsets; then a pen that is released at the surface, on the device with its friction."""
+    """Random offsets; then a pen let go at the surface, on the device with its friction."""
     sphere, rng, ok = RateSphere(anchor=np.array([0.01, -0.02, 0.03])), generator("sphere"), True
     for r in (0.0, 0.2, 0.5, 1.0, 1.5):
         u = rng.normal(size=3)
@@ -309,19 +309,6 @@ def _released(sphere: RateSphere) -> Array:
 
 
 MUTATIONS = Mutations()
-
-
-@MUTATIONS.of(LimbController, "_follow", "H-17")
-def trusts_the_potentiometers(follow, self, target):
-    """Taking over starts from what the potentiometers say."""
-    solution = self.chain.solve(target, self.command.value)
-    self.status, self.command.value[:] = solution.status, solution.q
-
-
-@MUTATIONS.of(PositionOnlyMapping, "forward", "H-17")
-def scaled_twice(forward, self, position, rotation, twist):
-    """The motion scale counts twice."""
-    return forward(self, 2.0 * position, rotation, twist)
 
 
 @MUTATIONS.of(MeanVelocity, "__init__", "H-21")
