@@ -1,261 +1,231 @@
-"""Safety of follower and leader, and the gripper: C-52 to C-55, C-59."""
+"""Safety of the rig's follower and leader, and its gripper: C-52 to C-55, C-59."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from farhand.control.haptic.gripper import GripperCommand
-from farhand.control.haptic.impedance import CartesianImpedance
-from farhand.control.joint.loops import LimitedPD
-from farhand.errors import BadValue
+from farhand.control.trajectory.paths import Move
+from farhand.rigs import Options, build_rig
+from farhand.safety.guard import Guard
 from farhand.safety.handle import DeadMan, JointWall
-from farhand.safety.retreating import CollisionRetreat, Phase
 from farhand.safety.watches import OverheatStop
-from farhand.spatial import rotation_from_vector
-from farhand_lab.harness import Figure, Finding, experiment, generator, shared
-from farhand_lab.hazardous.haptics import MASS, TICK, SimulatedHandle
-from farhand_lab.hazardous.joint_servo import JointServo
+from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas
+from farhand_lab.trial import Run, run, with_moves
 
 Array = np.ndarray
-
-LEVER = 0.5  # [m], from the pushing joint to the tool
-YIELD = 1.0 / (1.0 / 2e4 + 1.0 / 1e5)
-"""Arm of 2e4 N/m against metal of 1e5 N/m (assumed), in series, [N/m]."""
-
-STALL = 100.0  # [N], E-18
-WALL = 0.05  # [m] ahead of the tool
-# Of joint 2, Table 2.3
-LIMITS: dict[str, Any] = {"velocity_limit": np.array([0.5]), "step_limit": np.array([0.06])}
+Settings = tuple[tuple[str, object], ...]
 
 
 @shared
-def collision() -> dict[str, Array]:
-    """The operator leads the tool at 0.1 m/s into a wall; one row per control step."""
-    servo, controller, retreat = JointServo(**LIMITS), LimitedPD(**LIMITS), CollisionRetreat()
-    dt, noise, rows, last = servo.period, generator("hazardous-collision"), [], 0.0
-    for i in range(round(3.0 / dt)):
-        tool = LEVER * float(servo.q[0])
-        force = YIELD * max(tool - WALL, 0.0)
-        felt = np.array([-force, 0.0, 0.0]) + noise.normal(0.0, 2.5, 3)
-        commanded = LEVER * servo.speed * abs(float(controller.command[0]))
-        place, speed = np.array([tool, 0.0, 0.0]), abs(tool - last) / dt
-        goal = retreat.step(place, speed, commanded, felt, dt)
-        last, phase = tool, list(Phase).index(retreat.phase)
-        target = min(0.1 * i * dt, 0.15) if goal is None else float(goal[0])
-        servo.step(controller.step(np.array([target / LEVER]), servo.q, dt))
-        # The motors stall
-        servo.q = np.minimum(servo.q, (WALL + STALL / YIELD) / LEVER)
-        rows.append((i * dt, tool, force, phase, target))
-    return dict(zip(("t", "tool", "force", "phase", "target"), np.array(rows).T, strict=True))
+def rammed() -> Run:
+    """The rig's own scenario: a strong hand rams the follower into the wall."""
+    return run(build_rig("hazardous", Options(scenario="collision")), 5.0)
+
+
+@dataclass(frozen=True)
+class Collision:
+    """A collision of the rig; times since 60 N, [s]."""
+
+    hit: float  #: when the force passed 60 N, since the start of the run
+    told: float  #: until the arm was commanded to retreat
+    away: float  #: until the tool moved away
+    kind: str  #: of the trip
+    apart: float  #: from wall to tool at the end, [m]
+    peak: float  #: largest force, [N]
+
+
+def collision() -> Collision:
+    """Times and distances of :func:`rammed`."""
+    result = rammed()
+    rig = result.rig
+    assert rig.parts.wall is not None
+    t, tool = result.times("follower"), result.signal("follower", "position_tool_in_world")[:, 0]
+    force = np.linalg.norm(result.signal("operator", "wrench_contact_raw_in_world")[:, :3], axis=1)
+    hit = int(np.argmax(force > 60.0))
+    trip = rig.session.trips[0].trip
+    away = np.flatnonzero(np.diff(tool[hit:]) < 0.0)
+    return Collision(
+        hit=float(t[hit]),
+        told=trip.time_ns * 1e-9 - float(t[hit]),
+        away=float(t[hit + away[0] + 1] - t[hit]) if len(away) else float("inf"),
+        kind=trip.kind,
+        apart=float(rig.parts.wall.point[0] - tool[-1]),
+        peak=float(force.max()),
+    )
 
 
 @experiment("C-52")
 def collision_retreat() -> Finding:
     """From 60 N until the tool moves away; the operator keeps asking to go on throughout."""
-    log = collision()
-    hit = float(log["t"][log["force"] > 60.0][0])
-    retreating = log["t"][log["phase"] == 1.0]
-    if not len(retreating):
-        return Finding(float("nan"), False, "no retreat")
-    begun = float(retreating[0]) - hit
-    away = log["t"][1:][(np.diff(log["tool"]) < 0.0) & (log["t"][1:] > retreating[0])]
-    start = float(away[0]) - hit if len(away) else float("inf")
-    apart = 1e3 * (WALL - float(log["tool"][-1]))
+    seen = collision()
+    held = any("holds after its retreat" in text for _, text in rammed().rig.metrics.history.events)
     note = (
-        f"until the tool moves away; it is commanded to after {1e3 * begun:.0f} ms (the arm stalls "
-        f"after {1e3 * (begun - 0.05):.0f} ms, then 50 ms of patience, in which it takes back what "
-        f"presses on), the step limit needs {1e3 * (start - begun - 0.05):.0f} ms more, and the "
-        f"drives act 50 ms late; separation {apart:.1f} mm, peak force {log['force'].max():.0f} N"
+        f"until the tool moves away. It is commanded to {1e3 * seen.told:.0f} ms after 60 N, by "
+        f"the trip {seen.kind!r} (the collision detector waits for a tool that stands, and this "
+        f"one still moves into the wall of 5 kN/m); the drives act 50 ms late and need "
+        f"{1e3 * (seen.away - seen.told - 0.05):.0f} ms more to turn within their step limits; "
+        f"separation {1e3 * seen.apart:.1f} mm, peak force {seen.peak:.0f} N"
     )
-    plot = Figure("Hit, notice, back off, hold", lambda: _collision_plot(log))
-    ok = 0.0 <= start <= 0.150 and apart >= 5.0 and log["phase"][-1] == 2.0
-    return Finding(1e3 * start, bool(ok), note, figures=(plot,))
+    plot = Figure("Hit, notice, back off, hold", _collision_plot)
+    ok = 0.0 <= seen.away <= 0.150 and seen.apart >= 0.005 and held
+    return Finding(1e3 * seen.away, bool(ok), note, figures=(plot,))
 
 
-def _grasp(stiffness: float, limited: bool) -> tuple[float, float, float]:
-    """Largest and final grip force [N] on an object 5 mm away, and the last speed [m/s]."""
-    command = GripperCommand(force_limit=2.0)
-    closed, readings, force, largest, v = 0.0, [0.0] * 3, 0.0, 0.0, 0.0
-    for _ in range(300):  # 100 Hz; a reading is 20 ms old
-        v = command.velocity(1, readings[-3] if limited else None)
-        closed += 0.01 * v
-        force = stiffness * max(closed - 0.005, 0.0)
-        largest = max(largest, force)
-        readings.append(force)
-    return largest, force, v
+def _collision_plot():
+    from matplotlib.figure import Figure as Canvas
+
+    result = rammed()
+    figure = Canvas(figsize=(7, 4.0), layout="constrained")
+    upper, lower = figure.subplots(2, sharex=True)
+    t = result.times("follower")
+    assert result.rig.parts.wall is not None
+    wall = result.rig.parts.wall.point[0]
+    upper.plot(t, 1e3 * (result.signal("follower", "position_tool_in_world")[:, 0] - wall))
+    upper.axhline(0.0, color="k", linewidth=0.8, label="wall")
+    force = result.signal("operator", "wrench_contact_raw_in_world")[:, :3]
+    lower.plot(result.times("operator"), np.linalg.norm(force, axis=1))
+    lower.axhline(60.0, color="k", linestyle=":")
+    upper.set(ylabel="tool beyond the wall [mm]", title="A tool that rams a wall backs off")
+    lower.set(xlabel="time [s]", ylabel="force [N]")
+    upper.legend()
+    return figure
+
+
+@shared
+def grasped(*settings: tuple[str, object]) -> tuple[Array, Array, Array]:
+    """Times [s], openings [m] and grip forces [N] of the rig's scenario ``grasp``."""
+    result = run(build_rig("hazardous", Options(scenario="grasp", settings=list(settings))))
+    jaws = result.signal("operator", "gripper")
+    return result.times("operator"), jaws[:, 0], jaws[:, 1]
 
 
 @experiment("C-55")
 def gripper() -> Finding:
     """An object of 2000 N/m that breaks at 3 N; without the force limit the same ring breaks it."""
-    command = GripperCommand()
-    ring = [command.velocity(s, 0.0) for s in (-1, 1, 0)] == [-command.speed, command.speed, 0.0]
-    largest, final, v = _grasp(2000.0, True)
-    blind = _grasp(2000.0, False)[0]
-    whole = max(
-        (k for k in np.arange(500.0, 20_001.0, 500.0) if _grasp(k, True)[0] <= 3.0), default=0.0
-    )
+    t, opening, stronger = grasped(("follower.grip.force_limit", GripperCommand().force_limit))
+    # Nobody turns the ring, it closes, and it opens
+    speeds = [
+        float(np.diff(opening[(t >= begin) & (t < end)]).mean()) * 1e3
+        for begin, end in ((0.0, 0.4), (0.6, 1.2), (6.1, 6.4))
+    ]
+    speed = GripperCommand().speed
+    ring = bool(np.allclose(speeds, [0.0, -speed, speed], atol=1e-6))
+    force = grasped()[2]
+    held = float(force[(t > 5.0) & (t < 6.0)].mean())
     note = (
-        f"holds {final:.2f} N at {1e3 * abs(v):.2f} mm/s; without the force {blind:.0f} N; objects "
-        f"up to {whole:.0f} N/m stay below 3 N (reading 20 ms old)"
+        f"holds {held:.2f} N with the scenario's limit of 2 N, {stronger.max():.0f} N with that of "
+        f"the rig; jaws at {', '.join(f'{1e3 * v:.1f}' for v in speeds)} mm/s with the ring in the "
+        "middle, at close and at open"
     )
-    ok = ring and largest <= 3.0 and abs(final - 2.0) <= 0.1 and blind > 3.0
-    return Finding(largest, bool(ok), note)
+    ok = ring and force.max() <= 3.0 and abs(held - 2.0) <= 0.1 and stronger.max() > 3.0
+    return Finding(float(force.max()), bool(ok), note)
+
+
+HOT: Settings = (
+    ("follower.sensor.final", 160.0),
+    ("follower.sensor.heating", 0.8),
+    ("follower.sensor.slope", 0.0),
+)
+"""A sensor that passes 120 °C after a second, in full motion, and does not drift meanwhile."""
 
 
 @experiment("C-59")
 def overheat() -> Finding:
-    """All joints at full speed when the sensor passes 120 °C: time to rest, no drive trip."""
-    servo, controller, stop = JointServo(), LimitedPD(), OverheatStop()
-    dt, log = servo.period, []
-    for i in range(round(12.0 / dt)):
-        t = i * dt
-        temperature = 115.0 + t if t < 8.0 else 123.0 - 20.0 * (t - 8.0)
-        free = stop.check(temperature, False, round(t * 1e9))
-        servo.step(controller.step(servo.q + 1.0 if free else servo.q, servo.q, dt))
-        if t < 8.0 and not free:
-            log.append(_refused(stop))
-        if np.abs(servo.v).max() > 1e-6:
-            moving = t + dt
-    stopped = moving - stop.trip.time_ns * 1e-9 if stop.trip else float("nan")
-    early = stop.trip is not None and abs(stop.trip.time_ns * 1e-9 - 5.0) < 2.0 * dt
-    stop.reset()
-    ok = early and 0.0 < stopped < 0.5 and not servo.tripped.any() and all(log)
-    ok = ok and stop.check(100.0, False, 0)
-    flagged = not stop.check(None, True, 0) and stop.trip is not None
+    """The rig's sensor passes 120 °C in motion: time to rest; resets while hot and when cool."""
+    rig = build_rig("hazardous", Options(scenario="free", settings=list(HOT)))
+    result = run(rig, 4.5, "2.5:reset", "3:set follower.sensor.final=21", "3.5:reset", "3.6:engage")
+    trips = [(record.trip.kind, record.trip.time_ns * 1e-9) for record in rig.session.trips]
+    t, v = result.times("follower"), np.abs(result.signal("follower", "v")).max(axis=1)
+    gain = result.signal("coupling", "engagement")[:, 0]
+    coupled = dict(zip((2.9, 3.4, 4.4), np.interp((2.9, 3.4, 4.4), t, gain), strict=True))
+    if not trips:
+        return Finding(float("nan"), False, "no trip")
+    first = trips[0][1]
+    at = float(np.interp(first, t, v))
+    stopped = float(t[(v > 1e-3) & (t < 3.0)].max()) - first
+    hot = 160.0 - 139.0 * np.exp(-first / 0.8)
     note = (
-        "latched while it cooled down; reset refused while hot; the sensor's own flag stops too; "
-        "drives not tripped"
+        f"tripped at {hot:.1f} °C while a joint moved at {at:.2f} rad/s; a reset while hot trips "
+        f"again, a cooled sensor stays tripped until it is reset; drives not tripped"
     )
-    return Finding(1e3 * stopped, bool(ok and flagged), note)
+    ok = [kind for kind, _ in trips] == ["overheat", "overheat"] and abs(trips[1][1] - 2.5) < 0.01
+    ok = ok and 119.9 < hot < 121.0 and at > 0.05 and 0.0 < stopped < 0.5
+    ok = ok and coupled[2.9] == coupled[3.4] == 0.0 and coupled[4.4] == 1.0
+    return Finding(1e3 * stopped, bool(ok and rig.session.stations[1].plant.fault is None), note)
 
 
-def _refused(stop: OverheatStop) -> bool:
-    """Whether a reset is refused."""
-    try:
-        stop.reset()
-    except BadValue:
-        return True
-    return False
+PUSHED = Move(0.2, 4.0, (-0.48, 0.0, 0.09), label="to the limit of joint 4")
 
 
-def _collision_plot(log: dict[str, Array]):
-    from matplotlib.figure import Figure as Canvas
+@shared
+def pushed(rate: float, *settings: tuple[str, object]) -> Run:
+    """The rig's leader, led with the rig's hand towards the limit of joint 4."""
+    made = [("rig.rate", rate), *settings]
+    rig = build_rig("hazardous", Options(scenario="free", law="none", settings=made))
+    return run(with_moves(rig, PUSHED), 6.0)
 
-    figure = Canvas(figsize=(7, 4.0), layout="constrained")
-    upper, lower = figure.subplots(2, sharex=True)
-    upper.plot(log["t"], 1e3 * log["target"], ":", label="commanded")
-    upper.plot(log["t"], 1e3 * log["tool"], label="tool, by its joints")
-    upper.axhline(1e3 * WALL, color="k", linewidth=0.8, label="wall")
-    lower.plot(log["t"], log["force"])
-    lower.axhline(60.0, color="k", linestyle=":")
-    upper.set(ylabel="position [mm]", title="A stuck arm backs off and waits")
-    lower.set(xlabel="time [s]", ylabel="force [N]")
-    upper.legend()
-    return figure
+
+def _clearance(result: Run) -> float:
+    """Smallest distance of any joint from its limit, [rad]."""
+    limits = result.rig.world.placed["leader"].robot.limits
+    q = result.signal("leader", "q")
+    return float(np.minimum(q - limits.lower, limits.upper - q).min())
+
+
+def _steps(result: Run) -> float:
+    """Largest change of the torque on joint 4 in a tick, after the take-over, [N·m]."""
+    torque = result.signal("leader", "torque_commanded")[:, 3]
+    return float(np.abs(np.diff(torque))[result.times("leader")[1:] > 0.5].max())
+
+
+@experiment("C-53")
+def joint_wall() -> Finding:
+    """Torque steps must shrink with the tick; without the wall the same push is stopped."""
+    result = pushed(1000.0)
+    degrees = float(np.degrees(_clearance(result)))
+    coarse, fine = _steps(result), _steps(pushed(2000.0))
+    force = float(
+        np.linalg.norm(result.signal("leader", "wrench_measured_in_world")[-100:, :3], axis=1).min()
+    )
+    none = pushed(1000.0, ("leader.wall.stiffness", 0.0), ("leader.wall.damping", 0.0))
+    without = [record.trip.reason for record in none.rig.session.trips]
+    note = (
+        f"held with {force:.0f} N; largest torque change {coarse:.3f} N·m in 1 ms, {fine:.3f} in "
+        f"0.5 ms; trips: {len(result.rig.session.trips)}; without the wall: "
+        f"{without[0] if without else 'none'}"
+    )
+    ok = degrees >= 1.0 and force >= 30.0 and fine < 0.6 * coarse
+    return Finding(degrees, bool(ok and not result.rig.session.trips and without), note)
 
 
 SPEED = 0.25  # [m/s], largest the hand intends, as in sources/hazardous §3.23
 FREQUENCIES = (0.5, 1.0, 1.5, 2.0, 3.0)  # [Hz], from a calm to a hurried hand
 PHASES = 4  # moments of half a period at which the handle is let go
 STOP_LIMIT_S = 0.1
-# Model mass over true mass of the leader; known to a fifth (assumed)
-BELIEVED = (0.8, 1.2)
 STEADY = 1.0  # [s] of motion before
-UPDATES = round(1.0 / (350.0 * TICK))  # ticks between updates of the leader
-IIWA = np.radians([170.0, 120.0, 170.0, 120.0, 170.0, 120.0, 175.0])
-HANDLE_LEVER = 0.8  # [m], of the hand's push about the joint
-INERTIA = MASS[0] * HANDLE_LEVER**2  # [kg·m²]
 
 
-def _pushed(speed: float, dt: float = 1e-3) -> tuple[float, float]:
-    """Smallest clearance [rad] of any joint, and largest change of wall torque in a tick [N·m].
-
-    Every joint of the leader enters its wall at ``speed`` [rad/s] under 30 N at 0.8 m, at both ends
-    of its range.
-    """
-    wall = JointWall()
-    wall.watch(-IIWA, IIWA)
-    ends = np.array([[1.0], [-1.0]])
-    q, v = ends * (IIWA - wall.zone - 0.02), ends * np.full(7, speed)
-    torque, jump, clear = np.zeros((2, 7)), 0.0, np.inf
-    for _ in range(round(1.5 / dt)):
-        before, torque = torque, wall.torque(q, v)
-        jump = max(jump, float(np.abs(torque - before).max()))
-        v = v + dt * (ends * 30.0 * HANDLE_LEVER + torque - 8.0 * HANDLE_LEVER**2 * v) / INERTIA
-        q = q + dt * v
-        clear = min(clear, float(wall.clearance(q).min()))
-    return clear, jump
+def _strokes(frequency: float, until: float) -> list[Move]:
+    """Back and forth along y, with :data:`SPEED` in the middle of every stroke."""
+    length = 0.5 / frequency
+    # The largest speed of a move is 15/8 of its mean
+    way = SPEED * length * 8.0 / 15.0
+    count = int(np.ceil(until / length)) + 1
+    return [Move(k * length, length, (0.0, (-1) ** k * way, 0.0)) for k in range(count)]
 
 
-@experiment("C-53")
-def joint_wall() -> Finding:
-    """Seven joints enter both walls at 0.25 m/s; torque steps must shrink with the tick."""
-    speed = 0.25 / HANDLE_LEVER
-    (clear, coarse), fine = _pushed(speed), _pushed(speed, 5e-4)[1]
-    hand = np.arange(0.25, 3.0, 0.25)
-    held = [s for s in hand if np.degrees(_pushed(s / HANDLE_LEVER)[0]) >= 1.0]
-    note = (
-        f"largest torque change {coarse:.2f} N·m in 1 ms, {fine:.2f} in 0.5 ms; holds 1° up to a "
-        f"hand speed of {max(held, default=0.0):.2f} m/s; at rest the closed form gives "
-        f"{10.0 - np.degrees(24.0 / 200.0):.1f}°"
-    )
-    degrees = float(np.degrees(clear))
-    return Finding(degrees, bool(degrees >= 1.0 and fine < 0.6 * coarse), note)
-
-
-class HeldHandle:
-    """A leader with a dead-man switch, led along a sine in x by a hand.
-
-    Args:
-        frequency: of the sine, [Hz]; its largest speed is :data:`SPEED`.
-        known: mass that the controller believes over the true one, [-].
-    """
-
-    def __init__(self, frequency: float = 2.0, known: float = 1.0) -> None:
-        self.handle, self.spring = SimulatedHandle(), CartesianImpedance()
-        self.guard = DeadMan(mass=known * MASS[0])
-        #: time, x, speed, acceleration, enabled, one per tick
-        self.rows: list[tuple[float, float, float, float, bool]] = []
-        self._omega = 2.0 * np.pi * frequency
-        self._tick, self._enabled = 0, False
-        self._read: Array = np.zeros(6)
-
-    def run(self, seconds: float, gripped: bool, push: float = 0.0) -> None:
-        """Continue for this long [s], with a push along x [N] that grows within 0.3 s."""
-        begin = self._tick
-        for self._tick in range(begin, begin + round(seconds / TICK)):
-            x, v = self.handle.x, self.handle.v
-            rotation = rotation_from_vector(x[3:])
-            if self._tick % UPDATES == 0:
-                # The device measures no velocity
-                dt = UPDATES * TICK
-                state = x[:3], rotation, (x - self._read) / dt
-                self._enabled = self.guard.step(self.spring, 5.0 if gripped else 0.0, *state, dt)
-                self._read = x.copy()
-            hand = np.zeros(6)
-            t = self._tick * TICK
-            if gripped:
-                phase = self._omega * t
-                target, speed = SPEED / self._omega * np.sin(phase), SPEED * np.cos(phase)
-                hand[0] = 300.0 * (target - x[0]) + 20.0 * (speed - v[0])
-            hand[0] += push * min((self._tick - begin) * TICK / 0.3, 1.0)
-            self.handle.step(hand + self.spring.wrench(x[:3], rotation, v))
-            self.rows.append((t, x[0], v[0], (self.handle.v[0] - v[0]) / TICK, self._enabled))
-        self._tick += 1
-
-
-class Release(NamedTuple):
-    """One release: speed [m/s], stopping time [s], drift [m], accelerations [m/s²]."""
+@dataclass(frozen=True)
+class Release:
+    """One release: speed [m/s], stopping time [s], accelerations [m/s²]."""
 
     speed: float
     stopped: float
-    drift: float
     spike: float
     free: float
 
@@ -266,115 +236,108 @@ class Release(NamedTuple):
 
 
 @shared
-def released(
-    frequency: float, phase: int = 0, known: float = 1.0
-) -> tuple[float, dict[str, Array]]:
-    """Time of release [s] and the log: motion, release, a push of 20 N, a new grip."""
-    held = HeldHandle(frequency, known)
-    moment = STEADY + phase / (2.0 * PHASES * frequency)
-    held.run(moment, True)
-    held.run(0.3, False)
-    held.run(0.6, False, 20.0)
-    held.run(0.3, True)
-    return moment, dict(zip(("t", "x", "v", "a", "enabled"), np.array(held.rows).T, strict=True))
+def released(frequency: float, phase: int) -> tuple[float, Run]:
+    """The rig, let go in motion: when, [s], and the run."""
+    moment = round(STEADY + phase / (2.0 * PHASES * frequency), 3)
+    rig = build_rig("hazardous", Options(scenario="free"))
+    commands = f"{moment}:set leader.handle.grip=0", f"{moment}:set hand.open=true"
+    rig = with_moves(rig, *_strokes(frequency, moment))
+    return moment, run(rig, moment + 0.4, *commands)
 
 
-def _let_go(frequency: float, phase: int = 0, known: float = 1.0) -> Release:
+def _let_go(frequency: float, phase: int) -> Release:
     """Rest is below 5 mm/s."""
-    at, log = released(frequency, phase, known)
-    t = log["t"]
-    loose, pushed = (t >= at) & (t < at + 0.3), (t >= at + 0.3) & (t < at + 0.9)
-    moving = t[loose & (np.abs(log["v"]) > 0.005)]
-    rest = float(log["x"][loose][-1])
-    before = (t > 0.5 * STEADY) & (t < at)
+    at, result = released(frequency, phase)
+    t = result.times("leader")
+    velocity = result.signal("leader", "twist_tool_in_world")[:, :3]
+    speed = np.linalg.norm(velocity, axis=1)
+    acceleration = np.linalg.norm(np.diff(velocity, axis=0, prepend=velocity[:1]), axis=1) * 1e3
+    moving = t[(t >= at) & (speed > 0.005)]
     return Release(
-        speed=abs(float(log["v"][loose][0])),
+        speed=float(speed[t < at][-1]),
         stopped=float(moving[-1]) - at if len(moving) else 0.0,
-        drift=float(np.abs(log["x"][pushed] - rest).max()),
-        spike=float(np.abs(log["a"][loose]).max()),
-        free=float(np.abs(log["a"][before]).max()),
+        spike=float(acceleration[t >= at].max()),
+        free=float(acceleration[(t > 0.5 * STEADY) & (t < at)].max()),
     )
+
+
+@shared
+def held_drift() -> tuple[float, float]:
+    """How far 20 N move a leader that was let go, [mm], and the force at the end, [N]."""
+    rig = build_rig("hazardous", Options(scenario="free"))
+    rig = with_moves(rig, Move(0.2, 1.0, (0.0, 0.1, 0.0)))
+    soft = ("set hand.stiffness=20", "set hand.damping=5", "set hand.open=false")
+    push = [f"1.6:{word}" for word in soft] + ["1.7:set hand.drag=0,1,0"]
+    result = run(rig, 2.8, "0.7:set leader.handle.grip=0", "0.7:set hand.open=true", *push)
+    t, tool = result.times("leader"), result.signal("leader", "position_tool_in_world")
+    rest = tool[np.searchsorted(t, 1.6)]
+    force = result.signal("leader", "wrench_measured_in_world")[-100:, :3].mean(axis=0)
+    moved = np.linalg.norm(tool[t > 1.6] - rest, axis=1).max()
+    return 1e3 * float(moved), float(np.linalg.norm(force))
+
+
+@shared
+def regrips(times: int) -> int:
+    """How many grips in a row coupled the rig again in motion."""
+    rig = build_rig("hazardous", Options(scenario="free"))
+    rig = with_moves(rig, *_strokes(1.0, 1.0 + 0.5 * times))
+    commands = [
+        f"{1.0 + 0.5 * k + later:g}:set leader.handle.grip={grip}"
+        for k in range(times)
+        for later, grip in ((0.0, 0), (0.2, 10))
+    ]
+    result = run(rig, 1.0 + 0.5 * times, *commands)
+    coupled = [text for _, text in rig.metrics.history.events if "gripped again: coupled" in text]
+    return len(coupled) if not result.rig.session.trips else 0
 
 
 @experiment("C-54")
 def dead_man() -> Finding:
-    """A hand of 0.5 to 3 Hz lets go at four moments of half a period; the worst counts.
-
-    Rest and drift are judged with the leader's mass known, and with a fifth too little and too
-    much; acceleration with the mass known, since its bound comes from a stop that knows it.
-    """
-    exact = list(itertools.product(FREQUENCIES, range(PHASES), (1.0,)))
-    cases = exact + list(itertools.product(FREQUENCIES[1::2], range(PHASES), BELIEVED))
+    """The rig's hand at 0.5 to 3 Hz lets go at four moments of half a period; the worst counts."""
+    cases = list(itertools.product(FREQUENCIES, range(PHASES)))
     releases = {case: _let_go(*case) for case in cases}
-    stopped = max(r.stopped for r in releases.values())
-    drift = max(r.drift for r in releases.values())
-    known = [releases[case] for case in exact]
-    harder = sorted({case[0] for case in exact if releases[case].spike > releases[case].free})
-    worst, misled = (max(some, key=lambda r: r.spike) for some in (known, releases.values()))
-    smooth = all(r.spike <= r.allowed for r in known)
-    good = _regrips(100)
-    shares = (0.5, 0.8, 1.0, 1.2, 1.5)
-    stops = ", ".join(f"{share:g} {1e3 * _slowest(share):.0f}" for share in shares)
+    slowest = max(releases, key=lambda case: releases[case].stopped)
+    late = sum(one.stopped > STOP_LIMIT_S for one in releases.values())
+    stopped, hardest = releases[slowest].stopped, max(releases.values(), key=lambda r: r.spike)
+    smooth = all(one.spike <= one.allowed for one in releases.values())
+    (drift, force), good = held_drift(), regrips(100)
+    believed, (kg, turning) = DeadMan(), _presented()
     note = (
-        f"docs/errata.md C-54: hardest stop {worst.spike:.2f} m/s² from {worst.speed:.2f} m/s (at "
-        f"least {worst.speed / STOP_LIMIT_S:.2f} for anyone, {worst.allowed:.2f} allowed), free "
-        f"motion {worst.free:.2f}, with a model mass a fifth too large {misled.spike:.2f}; harder "
-        f"than free motion at {', '.join(f'{hz:g}' for hz in harder) or 'no'} Hz; drift "
-        f"{1e3 * drift:.1f} mm; {good} of 100 re-grips. Longest stop in ms of a hand at 1 Hz, by "
-        f"model mass over true mass of the leader: {stops}"
+        f"{late} of {len(cases)} releases take longer than 100 ms, the slowest at {slowest[0]:g} "
+        f"Hz from {releases[slowest].speed:.2f} m/s: the hold assumes {believed.mass:g} kg and "
+        f"{believed.inertia:g} kg·m², the leader presents {kg.min():.0f} to {kg.max():.0f} kg and "
+        f"{turning.min():.2f} to {turning.max():.2f} kg·m², which the hold's spring has to make up "
+        f"for. Hardest stop {hardest.spike:.2f} m/s² from "
+        f"{hardest.speed:.2f} m/s ({hardest.allowed:.2f} allowed by docs/errata.md C-54, "
+        f"{'kept' if smooth else 'not kept'} by all); drift {drift:.1f} mm under {force:.0f} N; "
+        f"{good} of 100 re-grips"
     )
-    plot = Figure("Let go, pushed, gripped again", _release_plot)
-    ok = stopped <= STOP_LIMIT_S and drift < 0.005 and smooth and good == 100
+    plot = Figure("Let go", _release_plot)
+    ok = stopped <= STOP_LIMIT_S and drift < 5.0 and smooth and good == 100
     return Finding(1e3 * stopped, ok, note, corrected=True, figures=(plot,))
 
 
-def _slowest(known: float) -> float:
-    """Longest time to rest of a hand at 1 Hz, [s]."""
-    return max(_let_go(1.0, phase, known).stopped for phase in range(PHASES))
-
-
-def _regrips(times: int) -> int:
-    """How many grips enabled motion and ended in rest when let go."""
-    held, rng, good = HeldHandle(), generator("hazardous-grips"), 0
-    for _ in range(times):
-        start = len(held.rows)
-        held.run(float(rng.uniform(0.12, 0.2)), True)
-        gripped = np.array(held.rows[start:])
-        held.run(0.12, False)
-        loose = np.array(held.rows[start + len(gripped) :])
-        moved = np.ptp(gripped[:, 1]) > 1e-3
-        enabled = gripped[2 * UPDATES :, 4].all() and not loose[2 * UPDATES :, 4].any()
-        good += bool(moved and enabled)
-        good -= bool(np.abs(loose[round(0.1 / TICK) :, 2]).max() > 0.005)
-    return good
+def _presented() -> tuple[Array, Array]:
+    """Masses [kg] and inertias [kg·m²] that the leader presents along and about three axes."""
+    arm = released(1.0, 0)[1].rig.session.stations[0].arm
+    presented = np.diag(np.linalg.inv(arm.J @ np.linalg.solve(arm.M, arm.J.T)))
+    return presented[:3], presented[3:]
 
 
 def _release_plot():
-    labels = "time since the release [s]", "handle [mm]"
+    labels = "time since the release [s]", "speed of the handle [m/s]"
     figure, axes = canvas(*labels, "Let go, the handle comes to rest and is held")
-    for frequency in (1.0, 2.0):
-        at, log = released(frequency, 1)
-        part = log["t"] > at - 0.5
-        axes.plot(log["t"][part] - at, 1e3 * log["x"][part], label=f"hand at {frequency:g} Hz")
-    axes.axvspan(0.0, 0.9, alpha=0.2, label="let go; pushed with 20 N after 0.3 s")
+    for frequency in (0.5, 1.0, 2.0):
+        at, result = released(frequency, 2)
+        t = result.times("leader")
+        speed = np.linalg.norm(result.signal("leader", "twist_tool_in_world")[:, :3], axis=1)
+        axes.plot(t[t > at - 0.3] - at, speed[t > at - 0.3], label=f"hand at {frequency:g} Hz")
+    axes.axvline(STOP_LIMIT_S, color="0.6", linewidth=0.8)
     axes.legend()
     return figure
 
 
 MUTATIONS = Mutations()
-
-
-@MUTATIONS.of(CollisionRetreat, "step", "C-52")
-def press_on(step, self, *args):
-    """A tool suspected of being stuck is pushed on."""
-    goal = step(self, *args)
-    return None if self.phase is Phase.CLEAR else goal
-
-
-@MUTATIONS.of(CollisionRetreat, "begin", "C-52")
-def wrong_way_out(begin, self, position, force):
-    """The retreat goes into the wall."""
-    begin(self, position, -force)
 
 
 @MUTATIONS.of(OverheatStop, "check", "C-59")
@@ -398,14 +361,12 @@ def wall_entry(push, self, depth, inward):
     )
 
 
-@MUTATIONS.of(JointWall, "_push", "C-53")
-def wall_damping(push, self, depth, inward):
-    """The wall has no damper."""
-    return push(self, depth, 0.0 * inward)
+@MUTATIONS.of(JointWall, "torque", "C-53")
+def soft_wall(torque, self, q, v):
+    """The wall has a tenth of its torque."""
+    return 0.1 * torque(self, q, v)
 
 
-@MUTATIONS.of(DeadMan, "_hold", "C-54")
-def abrupt_hold(hold, self, *state):
-    """The hold brakes at once."""
-    self._twist = np.zeros(6)
-    hold(self, *state)
+@MUTATIONS.of(Guard, "_trip", "C-53")
+def no_stop(_, self, *reason):
+    """Limits stop nothing, so that no stop means nothing."""

@@ -10,7 +10,9 @@ import numpy as np
 from scipy.signal import welch
 from scipy.spatial.transform import Rotation
 
+from farhand.plants.wrappers.instrumented import WristPlant
 from farhand.sensing import (
+    ForceSensor,
     GaugeSensor,
     Load,
     NoiseModel,
@@ -25,11 +27,14 @@ from farhand.sensing import (
     compensate,
     fit_line,
     identify_arc,
+    load_sensor,
 )
 from farhand.sensing import simulated as simulated_module
 from farhand.sensing.arc import Arc, ArcResult, calibration_arc, fit_sinusoids
 from farhand.sensing.kalman import smooth, steady_gain
+from farhand.sensing.simulated import SensorFaults
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
+from farhand_lab.hazardous.follower import QUIET, Wrist
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas
 
@@ -154,21 +159,28 @@ def calibrated(
     return tool_of(identify_arc(ARC.angle, sweep(sensor, rng, sloppy, temperature)), sensor.yaw)
 
 
-def task_motion(seconds: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Orientations of a task's motion, n × 3 × 3, and relative joint acceleration, n.
+def task_joints(seconds: float, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Joints of a task's motion, n × 6, [rad], their rates and their accelerations.
 
     Three sinusoids per wrist joint with periods of 3 to 12 s and a peak rate of about 1 rad/s.
     """
     t = np.arange(int(seconds * RATE)) / RATE
     q = np.tile(LEVEL, (len(t), 1))
-    acceleration = np.zeros((len(t), 6))
+    v, acceleration = np.zeros((len(t), 6)), np.zeros((len(t), 6))
     for joint in (3, 4, 5):
         for _ in range(3):
             omega = 2.0 * np.pi / rng.uniform(3.0, 12.0)
             phase = rng.uniform(0.0, 6.28)
             rate = rng.uniform(0.1, 0.33)
             q[:, joint] += rate / omega * np.sin(omega * t + phase)
+            v[:, joint] += rate * np.cos(omega * t + phase)
             acceleration[:, joint] -= rate * omega * np.sin(omega * t + phase)
+    return q, v, acceleration
+
+
+def task_motion(seconds: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Orientations of a task's motion, n × 3 × 3, and joint acceleration over its largest, n."""
+    q, _, acceleration = task_joints(seconds, rng)
     size = np.linalg.norm(acceleration, axis=1)
     return wrist(q), size / size.max()
 
@@ -179,12 +191,13 @@ def readings_of(wrench: Array, rotations: Array) -> Readings:
     return Readings(np.arange(len(wrench)) / RATE, quaternion, wrench)
 
 
-SAMPLES = 200_000
+SAMPLES = 20_000
+"""Readings of the rig's sensor behind a standard deviation: 40 s."""
 
 
 @experiment("C-21")
 def simulator_parts() -> Finding:
-    """Weight and contact computed directly, beside the readings through the gauges."""
+    """Weight and contact computed directly, beside readings through gauges and of the rig."""
     rng = generator("C-21")
     matrix = 20.0 * (np.eye(6) + 0.2 * rng.standard_normal((6, 6)))
     rotations = Rotation.random(500, rng=rng).as_matrix()
@@ -192,110 +205,137 @@ def simulator_parts() -> Finding:
     offset = bias(rng)
     sensor = GaugeSensor(matrix, load("PG 070"), offset)
     read = sensor.convert(sensor.read(rotations, push))
-    worst = 0.0
-    for reading, turn, contact in zip(read, rotations, push, strict=True):
-        weight = turn.T @ [0.0, 0.0, -14.0]
-        parts = np.concatenate([weight, np.cross([0.0, 0.0, 0.06], weight)]) + offset
-        parts += np.concatenate([turn.T @ contact[:3], turn.T @ contact[3:]])
-        worst = max(worst, float(np.abs(reading - parts).max()))
-    return Finding(worst, worst < 1e-9)
+    gauges = float(np.abs(read - _parts(load("PG 070"), offset, rotations, push)).max())
+
+    q, push = rng.uniform(*LIMITS.T, (500, 6)), push * np.repeat([1.0, 0.5], 3)
+    rig = Wrist("C-21 rig", QUIET, stepless=True)
+    faults, internals = rig.follower.parameters["sensor"], rig.wrist.gauges.profile.internals
+    tool = Load(faults.mass, faults.com) + internals
+    in_rig = rig.run(500, q, push=push).read - _parts(tool, faults.bias, wrist(q), push)
+    worst = max(gauges, float(np.abs(in_rig).max()))
+    note = f"through the calibration matrix {gauges:.1g} N, in the rig {np.abs(in_rig).max():.1g} N"
+    return Finding(worst, worst < 1e-9, note)
+
+
+def _parts(tool: Load, offset: Array, rotations: Array, push: Array) -> Array:
+    """Weight, bias and contact in sensor axes, n × 6."""
+    rows = []
+    for turn, contact in zip(rotations, push, strict=True):
+        weight = turn.T @ [0.0, 0.0, -tool.mass * GRAVITY]
+        parts = np.concatenate([weight, np.cross(tool.com, weight)]) + offset
+        rows.append(parts + np.concatenate([turn.T @ contact[:3], turn.T @ contact[3:]]))
+    return np.array(rows)
 
 
 @shared
 def recorded(level: float) -> Array:
-    """Noise at one acceleration, SAMPLES × 6."""
-    return NOISE.sample(np.full(SAMPLES, level), RATE, generator(f"noise {level}"))
+    """Readings of the rig's wrist without bias and weight, at rest or most shaken, n × 6."""
+    wrist = Wrist(f"noise {level}")
+    return (wrist.shaken(SAMPLES) if level else wrist.run(SAMPLES)).unloaded[1:]
 
 
 @experiment("C-22")
 def static_noise() -> Finding:
-    """Six channels at rest."""
-    worst = 100.0 * float(np.abs(recorded(0.0).std(axis=0) / STATIC - 1.0).max())
-    return Finding(worst, worst <= 5.0, "largest deviation of six channels")
+    """Six channels of the rig's wrist, arm at rest."""
+    off = 100.0 * np.abs(recorded(0.0).std(axis=0) / STATIC - 1.0)
+    step = load_sensor("schunk-ftm115").resolution
+    note = (
+        f"F {', '.join(f'{e:.1f}' for e in off[:3])} %, T {', '.join(f'{e:.1f}' for e in off[3:])} "
+        f"% off; rounding to counts of {1e3 * step[5]:g} mN·m (assumed) adds "
+        f"{1e3 * step[5] / np.sqrt(12.0):.2f} mN·m to the {1e3 * STATIC[5]:g} mN·m of T_z"
+    )
+    return Finding(float(off.max()), bool((off <= 5.0).all()), note)
 
 
 @experiment("C-23")
 def dynamic_noise() -> Finding:
-    """At full acceleration, at rest, and the slope of the spectrum over more than a decade."""
-    worst = 100.0 * float(np.abs(recorded(1.0).std(axis=0) / DYNAMIC - 1.0).max())
-    rest = 100.0 * float(np.abs(NOISE.sigma(np.zeros(1))[0] / STATIC - 1.0).max())
-    frequency, power = welch(recorded(1.0)[:, 0], RATE, nperseg=8192)
+    """The rig's wrist at full acceleration, at rest, and its spectrum over more than a decade."""
+    shaken, quiet = recorded(1.0), Wrist("noise 0.0", (("sensor.shaken", False),))
+    worst = 100.0 * float(np.abs(shaken.std(axis=0) / DYNAMIC - 1.0).max())
+    # The same random numbers: at rest, acceleration must add nothing
+    rest = float(np.abs(quiet.run(2000).unloaded[1:] - recorded(0.0)[:1999]).max())
+    frequency, power = welch(shaken[:, 0], RATE, nperseg=4096)
     band = (frequency >= 6.0) & (frequency <= 200.0)
     slope = float(np.polyfit(np.log(frequency[band]), np.log(power[band]), 1)[0])
-    ok = worst <= 5.0 and rest <= 1e-9 and abs(slope + 1.0) <= 0.2
+    ok = worst <= 5.0 and rest == 0.0 and abs(slope + 1.0) <= 0.2
     figure = Figure("Noise at rest and at full acceleration", _spectra)
-    note = f"spectral slope {slope:.3f}; at rest {rest:.1g} % from static"
+    note = f"spectral slope {slope:.3f}; at rest {rest:.1g} N from the noise without acceleration"
     return Finding(worst, ok, note, figures=(figure,))
 
 
 def _spectra():
     figure, axes = canvas("frequency [Hz]", "power [N²/Hz]", height=4.0, ylim=(1e-7, None))
     for level, name in ((0.0, "at rest"), (1.0, "full acceleration")):
-        frequency, power = welch(recorded(level)[:, 0], RATE, nperseg=8192)
+        frequency, power = welch(recorded(level)[:, 0], RATE, nperseg=4096)
         axes.loglog(frequency[1:], power[1:], label=f"F_x {name}", linewidth=1.0)
-    axes.axvline(NOISE.lowest, color="0.6", linewidth=0.8)
+    axes.axvline(SensorFaults().noise_lowest, color="0.6", linewidth=0.8)
     axes.legend(frameon=False)
     return figure
 
 
 @experiment("C-24")
 def kalman_versions() -> Finding:
-    """Six scalar filters beside one of six states; then the gain they settle at."""
-    rng = generator("C-24")
-    scalar = ScalarKalman(Q, R, x=np.zeros(6), p=R)
-    vector = VectorKalman(np.eye(6), np.eye(6), np.diag(Q), np.diag(R), np.zeros(6), np.diag(R))
-    apart = 0.0
-    for z in DYNAMIC * rng.standard_normal((3000, 6)):
-        one, many = scalar.step(z), vector.step(z)
-        assert one is not None and scalar.p is not None
-        apart = max(apart, float(np.abs(one - many).max()))
-    assert scalar.p is not None
-    gain = (scalar.p + Q) / (scalar.p + Q + R)
-    closed = np.array([steady_gain(q, r) for q, r in zip(Q, R, strict=True)])
-    error = float(np.abs(gain / closed - 1.0).max())
-    note = f"steady gain {gain[0]:.6f}, {error:.1g} from closed form"
+    """The rig's six scalar filters beside one of six states; then the gain they settle at."""
+    rig = Wrist("C-24")
+    record, trust = rig.shaken(3000), rig.follower.parameters["smoothing"].trust
+    one, six = np.eye(6), np.zeros(6)
+    vector = VectorKalman(one, one, trust * one, one, six, one)
+    many = np.array([vector.step(z).copy() for z in record.contact])
+    apart = float(np.abs(record.filtered - many).max())
+    z, x = record.contact[-100:], record.filtered[-101:]
+    # Far from the estimate, where the division is exact
+    gains = (np.diff(x, axis=0) / (z - x[:-1]))[np.abs(z - x[:-1]) > 0.1]
+    error = float(np.abs(gains / steady_gain(trust, 1.0) - 1.0).max())
+    note = f"steady gain {gains.mean():.6f}, {error:.1g} from closed form"
     return Finding(apart, apart <= 1e-12 and error <= 1e-6, note)
 
 
 @experiment("C-25")
 def missing_samples() -> Finding:
-    """A fifth of the samples missing: variance grows by Q; two at once count as two."""
-    rng = generator("C-25")
-    one = ScalarKalman(Q, R)
-    error, finite = 0.0, True
-    for _ in range(5000):
-        p = np.array(one.p)
-        missing = rng.random() < 0.2
-        x = one.step(None if missing else DYNAMIC * rng.standard_normal(6))
-        if missing:
-            error = max(error, float(np.abs(np.array(one.p) - p - Q).max()))
-        finite &= x is None or bool(np.isfinite(x).all())
-    before = np.array(one.p) + Q
-    one.predict()
-    one.correct(np.zeros(6))
-    one.correct(np.zeros(6))
-    both = float(np.abs(1.0 / np.array(one.p) - 1.0 / before - 2.0 / R).max() * R.min())
-    note = "two readings at once add 2/R of information"
-    return Finding(error, error < 1e-12 and finite and both < 1e-9, note)
+    """A fifth of the rig's samples missing, beside a filter whose variance grows by Q per miss."""
+    missing = generator("C-25").random(2000) < 0.2
+    rig = Wrist("C-25")
+    push = np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    record, trust = rig.run(2000, push=push, missing=missing), 2.5e-4 * np.ones(6)
+    one = ScalarKalman(trust, np.ones(6), np.zeros(6))
+    growth, apart = 0.0, 0.0
+    for k, miss in enumerate(missing):
+        before = np.array(one.p)
+        x = one.step(None if miss else record.contact[k])
+        if miss:
+            growth = max(growth, float(np.abs(np.array(one.p) - before - trust).max()))
+        elif k > 1000:
+            assert x is not None
+            apart = max(apart, float(np.abs(x - record.filtered[k])[:3].max()))
+    finite = bool(np.isfinite(record.filtered[~missing]).all())
+    note = (
+        f"no NaN: {'yes' if finite else 'no'}; the filter itself (ScalarKalman) grows by Q per "
+        f"miss to {growth:.1g}, but the rig's SmoothedPlant begins again from zero after each "
+        f"missing sample, so that 10 N are off by up to {apart:.1f} N"
+    )
+    return Finding(apart, finite and growth < 1e-12 and apart < 1e-9, note)
 
 
 @experiment("C-26")
 def tuned_filter() -> Finding:
-    """A minute at full acceleration for each of ten seeds, and a step of force."""
-    rng = generator("C-26")
-    minutes = (NOISE.sample(np.ones(30_000), RATE, rng) for _ in range(10))
-    spread = [2.0 * smooth(minute, Q, R)[1000:, :3].std(axis=0).max() for minute in minutes]
-    lags, moving = [_lag(ratio) for ratio in RATIOS], recorded(1.0)[:50_000, :1]
+    """What the rig's coupling gets: ten seeds of a minute, most shaken, and a step of force."""
+    seeds = [Wrist(f"C-26 {k}").shaken(31_000).filtered[1000:, :3] for k in range(10)]
+    worst = 2.0 * float(max(one.std(axis=0).max() for one in seeds))
+    lag = _rig_lag()
+    moving = recorded(1.0)[:, :1]
+    lags = [_lag(ratio) for ratio in RATIOS]
     noise = [2.0 * smooth(moving, ratio * R[:1], R[:1])[5000:].std() for ratio in RATIOS]
-    falling = bool(np.all(np.diff(lags) < 0.0) and np.all(np.diff(noise) > 0.0))
-    worst, lag = max(spread), _lag(2.5e-4)
-    note = (
-        f"63 % of a step after {1e3 * lag:.0f} ms; noise and lag trade monotonically over "
-        f"{len(RATIOS)} values of Q"
-    )
-    ok = worst <= 0.5 and lag <= 0.135 and falling
+    note = f"63 % of a step after {1e3 * lag:.0f} ms; worst channel of the worst seed"
     figures = (Figure("Noise against lag", lambda: _trade(lags, noise)),)
-    return Finding(worst, ok, note if falling else f"{note}: no", figures=figures)
+    return Finding(worst, worst <= 0.5 and lag <= 0.135, note, figures=figures)
+
+
+def _rig_lag() -> float:
+    """Time until the rig's coupling gets 63 % of a step of 20 N, [s]."""
+    rig, push = Wrist("C-26 step", QUIET), np.array([20.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    rig.run(3000)
+    felt = rig.run(1000, push=push).filtered[:, 0]
+    return float(np.argmax(felt >= 20.0 * (1.0 - np.exp(-1.0))) + 1) / RATE
 
 
 RATIOS = (2e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 3e-3)
@@ -409,8 +449,6 @@ def drift_runs(rng: np.random.Generator, matched: bool) -> tuple[Array, Array, A
             scatter = rng.standard_normal(RUNS)[run] + 0.1 * rng.standard_normal(RUNS)[run] * warm
             bend = 0.005 * rng.standard_normal(RUNS)[run] * warm**2
             scatter += bend + 0.1 * rng.standard_normal(len(run))
-            line = np.polynomial.Polynomial.fit(temperature, scatter, 1)
-            scatter -= line(temperature)
             scatter *= SEE[channel] / scatter.std()
         else:
             scatter = (30.0 if channel < 3 else 1.0) * rng.uniform(-1.0, 1.0, RUNS)[run]
@@ -428,37 +466,53 @@ def thermal_line() -> Finding:
     reference = np.array([np.linalg.lstsq(columns, c, rcond=None)[0] for c in y.T])
     fitted = np.array([(line.slope, line.intercept) for line in lines])
     apart = float(np.abs(fitted - reference).max())
-    pooled = np.array([line.slope for line in lines]) / SLOPE - 1.0
-    apart_r = np.array([line.r_squared for line in lines]) / R_SQUARED - 1.0
-    apart_s = np.array([line.error for line in lines]) / SEE - 1.0
+    pooled = np.abs([line.slope / slope - 1.0 for line, slope in zip(lines, SLOPE, strict=True)])
     temperature, y, run = drift_runs(generator("C-39 runs"), matched=False)
-    common = np.array([common_slope(temperature, c, run) for c in y.T]) / SLOPE - 1.0
-    naive = np.array([fit_line(temperature, c).slope for c in y.T]) / SLOPE - 1.0
-    worst = 100.0 * float(max(np.abs(pooled).max(), np.abs(common).max()))
+    common = np.abs([common_slope(temperature, c, run) for c in y.T] / SLOPE - 1.0)
+    naive = np.abs([fit_line(temperature, c).slope for c in y.T] / SLOPE - 1.0)
     shown = ", ".join(f"{line.r_squared:.3f}/{line.error:.3g}" for line in lines)
-    ok = apart < 1e-10 and worst <= 5.0
-    ok = ok and float(max(np.abs(apart_r).max(), np.abs(apart_s).max())) <= 0.1
+    # What independent scatter of the published size does to a slope
+    doubt = np.sqrt((1.0 - R_SQUARED) / R_SQUARED / (len(y) - 2))
+    worst = float(max(pooled.max(), common.max()))
     note = (
-        f"R²/SEE {shown}; runs with unlike intercepts: one line for all is off by "
-        f"{100 * np.abs(naive).max():.0f} %, one slope with an intercept per run by "
-        f"{100 * np.abs(common).max():.1f} %"
+        f"slopes off by {_percent(pooled)} on one line through runs that scatter as in Table 3.3; "
+        f"even if all {len(y)} pairs scattered by themselves, its R² would leave "
+        f"{_percent(2.0 * doubt)} (two standard errors). Closed form {apart:.0e} from the "
+        f"reference; R²/SEE {shown}. Runs with unlike intercepts: one line is off by "
+        f"{100 * naive.max():.0f} %, an intercept per run by {100 * common.max():.1f} %"
     )
-    return Finding(worst, ok, note)
+    return Finding(100.0 * worst, apart < 1e-10 and worst <= 0.05, note)
+
+
+def _percent(shares: Array) -> str:
+    return ", ".join(f"{100.0 * share:.1f}" for share in shares) + " %"
 
 
 @experiment("C-40")
 def thermal_compensation() -> Finding:
-    """Nine runs with slopes and bends of their own; one arc at 23 °C, motion at 38 °C."""
+    """Nine runs with slopes and bends of their own, 15 °C warmer than the arc; then the rig."""
     rng = generator("C-40")
     errors = np.array([_heated(rng) for _ in range(RUNS)])
     with_line, without = np.abs(errors).mean(axis=0)
-    reduction = 1.0 - with_line / without
+    rig = [_heated_rig(heat) for heat in (True, False)]
     note = (
-        f"without {without:.1f} N, reduction {100 * reduction:.0f} %; worst run "
-        f"{np.abs(errors[:, 0]).max():.2f} N"
+        f"without {without:.1f} N, reduction {100 * (1.0 - with_line / without):.0f} %; worst run "
+        f"{np.abs(errors[:, 0]).max():.2f} N; mean of {RUNS} runs. The rig's wrist, whose slope is "
+        f"5 % wrong: {rig[0]:.2f} N against {rig[1]:.1f} N"
     )
-    ok = with_line <= 3.6 and without >= 15.0 and reduction >= 0.8
-    return Finding(with_line, ok, f"{note}; mean of {RUNS} runs")
+    ok = all(
+        one <= 3.6 and bare >= 15.0 and one <= 0.2 * bare
+        for one, bare in ((with_line, without), rig)
+    )
+    return Finding(with_line, ok, note)
+
+
+def _heated_rig(compensated: bool) -> float:
+    """Mean error of F_z of the rig's wrist, heated by 15 °C after its calibration, [N]."""
+    heat = (("sensor.final", 36.0), ("sensor.heating", 0.02))
+    rig = Wrist("C-40 rig", (*heat, ("compensation.heat", compensated)))
+    rig.run(round(RATE))
+    return abs(float(rig.run(2000).unloaded[:, 2].mean()))
 
 
 def _heated(rng: np.random.Generator) -> tuple[float, float]:
@@ -490,10 +544,18 @@ def _heated(rng: np.random.Generator) -> tuple[float, float]:
 MUTATIONS = Mutations()
 
 
-@MUTATIONS.of(_THIS, "smooth", "C-26")
-def quick_filter(run, z, q, r):
+@MUTATIONS.of(ScalarKalman, "predict", "C-26")
+def quick_filter(predict, self):
     """Q is four times too large."""
-    return run(z, 4.0 * q, r)
+    self.p += 3.0 * self.q
+    predict(self)
+
+
+@MUTATIONS.of(ForceSensor, "read", "C-21")
+def half_bias(read, self, wrench, rotation, dt=None):
+    """The rig's sensor has half of its bias."""
+    self.bias *= 0.5
+    return read(self, wrench, rotation, dt)
 
 
 @MUTATIONS.of(GaugeSensor, "weight", "C-21")
@@ -503,16 +565,16 @@ def gauge_weight(_, self, rotations):
     return np.hstack([force, np.cross(self.load.com, force)])
 
 
-@MUTATIONS.of(NoiseModel, "sigma", "C-22 C-23")
+@MUTATIONS.of(NoiseModel, "sigma", "C-23")
 def noise_size(sigma, self, acceleration):
     """Noise is a tenth too small."""
     return 0.9 * sigma(self, acceleration)
 
 
 @MUTATIONS.of(NoiseModel, "sigma", "C-23")
-def no_vibration(_, self, acceleration):
+def no_vibration(sigma, self, acceleration):
     """Acceleration adds no noise."""
-    return np.broadcast_to(self.static, (len(acceleration), 6))
+    return sigma(self, 0.0 * acceleration)
 
 
 @MUTATIONS.of(simulated_module, "pink", "C-23")
@@ -521,7 +583,7 @@ def white_noise(_, n, rate, lowest, rng, channels=6):
     return rng.standard_normal((n, channels))
 
 
-@MUTATIONS.of(ScalarKalman, "predict", "C-24 C-25")
+@MUTATIONS.of(ScalarKalman, "predict", "C-24")
 def half_q(_, self):
     """The scalar filter adds half of Q."""
     assert self.p is not None
@@ -540,17 +602,18 @@ def slow_warming(at, self, time):
     return at(replace(self, time_constant=4.0 * self.time_constant), time)
 
 
-@MUTATIONS.of(_THIS, "fit_line", "C-39")
-def steep_line(fit, x, y):
-    """Slopes are a tenth too steep."""
-    return replace(fit(x, y), slope=1.1 * fit(x, y).slope)
-
-
 @MUTATIONS.of(_THIS, "sweep", "C-38")
 def warm_gain(measure, sensor, rng, sloppy, temperature):
     """The sensor's gain falls with temperature."""
     gain = 1.0 - 0.002 * (np.mean(temperature) - 21.0)
     return gain * measure(sensor, rng, sloppy, temperature)
+
+
+@MUTATIONS.of(WristPlant, "calibrate", "C-40")
+def cold_calibration(calibrate, self):
+    """The rig's wrist knows half of its slopes."""
+    self.compensation.slope_error = -0.5
+    calibrate(self)
 
 
 @MUTATIONS.of(Thermal, "shift", "C-40")
