@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-lowest test-pythons docs reproduce oracle bench soak sizes clean
+.PHONY: help demo check test test-lowest test-pythons docs reproduce oracle mutants bench soak sizes clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ reproduce: $(VENV)/.installed ## reproduce the published results; report in out/
 
 oracle: $(VENV)/.installed ## compare every rig's recordings and every verdict with the kept ones
 	@$(BIN)/python -m farhand_lab.oracle compare
+
+mutants: $(VENV)/.installed-dev ## change one sign or number at a time; a test must notice; results in docs/results
+	@$(BIN)/python -m farhand_lab.mutants $(MUTANTS)
 
 bench: $(VENV)/.installed-bench ## the benchmarks, beside their floors and peers
 	@$(BIN)/farhand bench

@@ -24,10 +24,15 @@ def at_rest(**parameters) -> PenMapping:
     return mapping
 
 
-@given(screws, screws, st.floats(0.1, 5.0))
-def test_the_way_back_is_the_power_dual_times_the_force_scale(twist, wrench, scale):
-    """With a force scale of one the hand does the follower's work, while the limiter passes."""
-    mapping, felt = at_rest(force_scale=1.0, motion_scale=scale), np.zeros(6)
+@given(screws, screws, st.floats(0.1, 5.0), screws)
+def test_the_way_back_is_the_power_dual_times_the_force_scale(twist, wrench, scale, turns):
+    """With a force scale of one the hand does the follower's work, while the limiter passes.
+
+    However axes and tool are turned: the published half turns are their own inverses.
+    """
+    shape = {"motion_scale": scale, "axes": 3.0 * turns[:3], "turn": 3.0 * turns[3:]}
+    mapping, felt = at_rest(force_scale=1.0, **shape), np.zeros(6)
+    mapping.limiter.turn_band = 4.0
     mapping.forward(ZERO, EYE, twist)
     mapping.back(wrench, felt)
     assert wrench @ mapping.twist == pytest.approx(felt @ twist, abs=1e-10)

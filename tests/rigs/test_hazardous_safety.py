@@ -136,6 +136,16 @@ def test_letting_go_over_a_delayed_link_stops_the_follower_a_trip_later(hazardou
     assert run.signal("coupling", "engagement", 4.8)[-1, 0] == 1.0
 
 
+def test_a_silent_link_stops_the_arm_after_a_tenth_of_a_second(hazardous):
+    """The last packet before the outage takes 20 ms; from its arrival the watchdog counts."""
+    outage = [("link.outage_start", 1.0), ("link.outage_length", 0.5)]
+    run = hazardous(scenario="free", delay=40.0, settings=outage).on(1.4)
+    assert {kind for _, kind in run.trips} == {"link"}
+    first = min(record.trip.time_ns for record in run.session.trips) * 1e-9
+    assert first == pytest.approx(1.0 + 0.02 + 0.1, abs=0.005)
+    assert run.tool_speed("follower", 1.35) < 1e-3
+
+
 def test_an_overheated_sensor_stops_the_follower_and_stays_stopped_while_hot(hazardous):
     """The published limit of 120 °C; a reset while hot is answered at once."""
     settings = [

@@ -69,6 +69,39 @@ def test_the_integral_removes_a_lasting_force_and_stays_in_bounds():
     assert controller.integral[0] == 5.0
 
 
+def test_the_integral_acts_with_the_push_and_not_against_it():
+    """τ = g + Jᵀ (k_p h + k_i ∫ h dt) at rest: the longer the push, the stronger the giving way."""
+    controller, asked = standing(kp=10.0, ki=3.0)
+    asked.wrench = WRENCH
+    for tick in range(50):
+        torque = controller.step(asked, tick * 4_000_000).value
+    wrench = (10.0 + 3.0 * 50 * 0.004) * WRENCH
+    expected = controller.arm.gravity + wrench @ controller.arm.J
+    np.testing.assert_allclose(torque, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("selection", ["wrist", "task", "least-norm", "least-energy"])
+def test_the_turning_is_braked_as_the_law_says_whatever_the_arm_does(selection: str):
+    """By finite differences of the motion that q̈* makes: ω̇ = −k_do ω, J̇q̇ included; the rows of
+    the task also keep the tool from being accelerated.
+    """
+    controller, asked = standing(mode="hold", selection=selection)
+    arm, h = controller.arm, 1e-5
+    q, v = ROBOT.home + 0.2, np.array([0.9, -0.7, 0.8, -1.1, 0.6, 1.3])
+    arm.update(q, v)
+    controller.begin()
+    spin = arm.twist[3:].copy()
+    acceleration = controller.acceleration(asked, 0)
+    twists = []
+    for t in (-h, h):
+        arm.update(q + t * v + 0.5 * t * t * acceleration, v + t * acceleration)
+        twists.append(arm.twist.copy())
+    rate = (twists[1] - twists[0]) / (2.0 * h)
+    np.testing.assert_allclose(rate[3:], -controller.loop.kdo * spin, atol=1e-6)
+    if selection == "task":
+        np.testing.assert_allclose(rate[:3], 0.0, atol=1e-6)
+
+
 @pytest.mark.parametrize("axis", range(3))
 def test_pushed_along_an_axis_the_tool_goes_that_way(axis: int):
     """On the ideal plant, and at last at (1 + k_p) f / k_d."""
