@@ -17,6 +17,7 @@ from typer.main import get_command
 
 import farhand
 from farhand.errors import FarhandError, UnknownName
+from farhand.loop.interrupts import repeating_interrupts
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C in a command that has no orderly end of its own."""
@@ -143,7 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("ignore", RuntimeWarning)
     try:
         words = with_json_file(sys.argv[1:] if arguments is None else arguments)
-        code = app(args=words, prog_name="farhand", standalone_mode=False)
+        with repeating_interrupts():
+            code = app(args=words, prog_name="farhand", standalone_mode=False)
     except (FarhandError, TyperException) as error:
         return refuse(error)
     except (typer.Abort, KeyboardInterrupt):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+REPEAT_S = 0.05
+"""Time after which an interrupt that was swallowed comes again, [s]."""
 
 
 @contextmanager
@@ -40,6 +44,37 @@ def ending_workers() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def repeating_interrupts() -> Iterator[None]:
+    """Ctrl-C that falls into a callback from C code comes again a moment later.
+
+    Python can only print an exception there and go on. numba has such callbacks as it compiles.
+    """
+    before, timers = sys.unraisablehook, list[threading.Timer]()
+    # To the main thread itself, which may be asleep
+    to_main = (threading.main_thread().ident, signal.SIGINT)
+
+    def repeat(swallowed: sys.UnraisableHookArgs) -> None:
+        if swallowed.exc_type is not KeyboardInterrupt:
+            before(swallowed)
+            return
+        timers.append(threading.Timer(REPEAT_S, signal.pthread_kill, to_main))
+        timers[-1].start()
+
+    sys.unraisablehook = repeat
+    try:
+        yield
+    except Exception:
+        # What the callback left undone may fail before the interrupt comes again
+        if any(timer.is_alive() for timer in timers):
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        for timer in timers:
+            timer.cancel()
+        sys.unraisablehook = before
 
 
 @contextmanager

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
-from farhand.loop.interrupts import ending_workers, ignoring_interrupts
+from farhand.loop.interrupts import ending_workers, ignoring_interrupts, repeating_interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -35,3 +39,53 @@ def test_an_interrupt_ends_the_workers_too():
         signal.raise_signal(signal.SIGINT)
     worker.join(10.0)
     assert worker.exitcode == -signal.SIGTERM
+
+
+@ctypes.CFUNCTYPE(None)
+def called_from_c() -> None:
+    """A callback, as a compiler has them, into which Ctrl-C falls."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_that_a_callback_swallows_comes_again(capsys):
+    """Nothing is printed, and the work after the callback ends soon."""
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), repeating_interrupts():
+        called_from_c()
+        time.sleep(20.0)
+    assert time.monotonic() - began < 10.0
+    assert capsys.readouterr().err == ""
+
+
+def test_what_fails_after_a_swallowed_interrupt_is_the_interrupt():
+    """Numba lacks the code that its callback should have kept."""
+    with pytest.raises(KeyboardInterrupt), repeating_interrupts():
+        called_from_c()
+        raise RuntimeError("no compiled object yet")
+
+
+def test_other_failures_are_left_alone():
+    """Without an interrupt an error is an error."""
+    with pytest.raises(RuntimeError, match="mine"), repeating_interrupts():
+        raise RuntimeError("mine")
+
+
+def test_an_interrupt_while_numba_compiles_is_one_line(tmp_path):
+    """With nothing compiled yet, at the moment at which llvmlite calls back."""
+    program = """
+import os, signal, sys
+import numba.core.codegen as codegen
+from farhand.cli.main import main
+hook = codegen.CPUCodeLibrary._object_compiled_hook.__func__
+def interrupted(cls, *arguments):
+    signal.raise_signal(signal.SIGINT)
+    hook(cls, *arguments)
+codegen.CPUCodeLibrary._object_compiled_hook = classmethod(interrupted)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main(["run", "hazardous", "--headless", "--seconds", "0.1"]))
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert (done.returncode, done.stderr) == (130, "farhand: interrupted\n")
