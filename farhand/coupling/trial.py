@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -12,10 +14,18 @@ from farhand.arm import Arm
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
 from farhand.errors import BadValue, describe_error
+from farhand.spatial import Array
 
 WANTED = "must return (a.effort(w), b.effort(w)) with six numbers each"
+PORT = "velocity-force-port"
 UNANSWERED = object()
 """Stands for the answer of a law that has not answered."""
+
+PACKAGE = str(Path(__file__).parents[1])
+"""Folder of this library."""
+
+LARGE_WRENCH = np.array([40.0, -50.0, 60.0, 4.0, -5.0, 6.0])
+"""Measured wrench by which a promise is tried, [N] and [N·m]."""
 
 PERIOD = 1e-3
 """Time between ticks of a law on trial, [s]."""
@@ -29,8 +39,21 @@ def failure(answer: object, error: Exception) -> str:
         error: what was raised, by the law or by whoever took its answer.
     """
     if answer is UNANSWERED:
-        return f"raised {describe_error(error)}"
+        return raised(error)
     return complaint(answer) or f"answered with what led to {describe_error(error)}"
+
+
+def raised(error: Exception) -> str:
+    """What a law raised, and in which line of which file, to stand behind the law's name."""
+    frames = traceback.extract_tb(error.__traceback__)
+    # the user's own line, not the one in NumPy or in the library that it led to
+    own = [frame for frame in frames if not _is_library(frame.filename)]
+    place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+    return f"raised {describe_error(error)}{place}"
+
+
+def _is_library(file: str) -> bool:
+    return "site-packages" in file or file.startswith((PACKAGE, "<"))
 
 
 def complaint(answer: object) -> str | None:
@@ -140,26 +163,54 @@ def try_out(law: Coupling, a: Arm | None, b: Arm | None) -> None:
         b: the follower's.
 
     Raises:
-        BadValue: the law is not prepared, raises, or returns something else than two efforts.
+        BadValue: the law is not prepared, raises, returns something else than two efforts, or
+            does not keep its promise of a velocity–force port.
     """
     if type(law).__module__.partition(".")[0] == "farhand":
         return
     check_made(law)
     try:
-        other = type(law)()
+        other, again = type(law)(), type(law)()
     except Exception:
         return
     with _random_posture(a), _random_posture(b):
-        sides = Side("leader", a), Side("follower", b)
-        for side in sides:
-            side.wrench = np.zeros(6)
         try:
-            other.engage(*sides)
-            wrong = complaint(other.step(*sides, PERIOD))
+            efforts = _answer(other, a, b, np.zeros(6))
+            wrong = efforts if isinstance(efforts, str) else _broken_promise(again, a, b, efforts)
         except Exception as error:
-            wrong = f"raised {describe_error(error)} when it was tried out"
+            wrong = f"{raised(error)} when it was tried out"
     if wrong is not None:
         raise BadValue(f"law {law.name!r} {wrong}")
+
+
+def _answer(law: Coupling, a: Arm | None, b: Arm | None, measured: Array) -> list[Array] | str:
+    """Both wrenches of a law that has just engaged, or what is wrong with its answer."""
+    sides = Side("leader", a), Side("follower", b)
+    for side in sides:
+        side.wrench = measured.copy()
+    law.engage(*sides)
+    answer = law.step(*sides, PERIOD)
+    return complaint(answer) or [np.array(effort.wrench, dtype=float) for effort in answer]
+
+
+def _broken_promise(
+    law: Coupling, a: Arm | None, b: Arm | None, efforts: list[Array]
+) -> str | None:
+    """Why a law has no velocity–force port though it says so; None if it has one or says nothing.
+
+    A layer that relies on it lets motion cross the link and nothing else: with a measured wrench in
+    the law it would run another law than this.
+    """
+    if PORT not in law.properties:
+        return None
+    measured = _answer(law, a, b, LARGE_WRENCH)
+    if isinstance(measured, str):
+        return measured
+    for role, before, after in zip(("leader", "follower"), efforts, measured, strict=True):
+        if not np.allclose(before, after, equal_nan=True):
+            effect = f"its effort on the {role} changes with a measured wrench"
+            return f"promises {PORT!r}, but {effect}; take the promise out of its properties"
+    return None
 
 
 @contextmanager

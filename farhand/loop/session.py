@@ -11,13 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from farhand.errors import BadValue, FarhandError, UnknownName
+from farhand.errors import BadValue, FarhandError, Mismatch, UnknownName
 from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.clock import Clock, VirtualClock
 from farhand.loop.commands import DONE, Commands, Logged, Outcome, Request
 from farhand.loop.station import Station
 from farhand.loop.telemetry import Telemetry
 from farhand.parameters import assign
+from farhand.plants import SimulatedPlant
 from farhand.realtime import Cycle, Deadlines, Meter
 from farhand.safety import Trip
 
@@ -79,6 +80,13 @@ class Session:
         commands: the way in.
         parameters: what ``set`` may change, by name.
         description: what a reader of the telemetry should know about the run.
+
+    Each station publishes in the stream of its name, the first bridge in ``coupling``, the others
+    in ``coupling-2``, ``coupling-3`` and so on.
+
+    Raises:
+        BadValue: two stations have one name.
+        Mismatch: a bridge's station is missing, or a simulated plant's world.
     """
 
     def __init__(
@@ -96,6 +104,7 @@ class Session:
         self.stations = list(stations)
         self.bridges = list(bridges)
         self.worlds = list(worlds)
+        self._check_parts()
         self.clock: Clock = clock or VirtualClock()
         self.commands = commands or Commands()
         self.parameters = {} if parameters is None else parameters
@@ -133,6 +142,23 @@ class Session:
             self._append(station.act, station.period_ns, "act")
         self._in_step = False
         self._base_ns = min((part.period_ns for part in self.parts), default=0)
+
+    def _check_parts(self) -> None:
+        """Refuse a session that would run without one of its parts."""
+        names = [station.name for station in self.stations]
+        for name in names:
+            if names.count(name) > 1:
+                raise BadValue(f"two stations are named {name!r}; give each a name of its own")
+        for station in self.stations:
+            # a world may also stand behind physics of its own, so any will do
+            if isinstance(station.plant, SimulatedPlant) and not self.worlds:
+                remedy = "give the session worlds=[world]"
+                raise Mismatch(f"the world of station {station.name!r} would stand still; {remedy}")
+        for bridge in self.bridges:
+            for station in bridge.stations:
+                if station not in self.stations:
+                    remedy = "give both of its stations to the session"
+                    raise Mismatch(f"a bridge couples station {station.name!r}; {remedy}")
 
     def _append(self, step: Callable[[int], None], period_ns: int, stage: str) -> None:
         self.parts.append(Part(step, period_ns, stage, section=SECTIONS[stage]))

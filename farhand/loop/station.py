@@ -11,7 +11,7 @@ from farhand.control.controller import Controller, ControlRequest, Target
 from farhand.control.joint.joint_units import joint_units
 from farhand.control.tool.torque import TorqueController
 from farhand.coupling import Side
-from farhand.errors import BadValue, Mismatch, describe_error
+from farhand.errors import BadValue, Mismatch, UnknownName, describe_error
 from farhand.loop.telemetry import Stream
 from farhand.plants import Brake, JointTorque, Plant, SimulatedPlant
 from farhand.safety import Guard
@@ -19,6 +19,10 @@ from farhand.sensing.observer import MomentumObserver
 from farhand.world import World
 
 Array = np.ndarray
+
+ROLES = ("leader", "follower")
+MAX_MISPLACED_M = 0.05
+"""How far an arm's tool may be from its plant's: models may differ a little, places may not."""
 
 MODES = ("free", "hold", "coupled", "tripped")
 """What a station is doing, as recorded: the index into this."""
@@ -46,6 +50,9 @@ class Station:
     A plant that raises trips the guard with the reason. It is still read, and commanded to stop, in
     every tick.
 
+    It publishes its signals in a telemetry stream of its own name: ``q``, ``v``,
+    ``position_tool_in_world``, ``wrench_measured_in_world`` and others.
+
     Args:
         name: of the station in the rig.
         role: ``"leader"`` or ``"follower"``.
@@ -53,7 +60,7 @@ class Station:
         arm: the controller's model of it, a different object from the plant's own.
         guard: its limits.
         rest: ``"hold"`` or ``"free"`` when not coupled, for the torque controller made by default.
-        period_ns: time between ticks, [ns].
+        period_ns: time between ticks, [ns]; that of a simulated plant's world is ``world.step_ns``.
         controller: what turns efforts or targets into the plant's commands; joint torque by
             default.
         observer: estimates the tool's wrench from the arm's momentum; laws get it in place of the
@@ -73,6 +80,8 @@ class Station:
         controller: Controller | None = None,
         observer: MomentumObserver | None = None,
     ) -> None:
+        if role not in ROLES:
+            raise UnknownName(f"role of station {name!r}", str(role), ROLES)
         if not period_ns >= 1:
             raise BadValue(f"station {name!r} has a period of {period_ns} ns; it must be positive")
         if not isinstance(plant, Plant):
@@ -80,6 +89,8 @@ class Station:
             raise Mismatch(
                 f"station {name!r}: {kind} is not a plant; inherit from farhand.plants.Plant"
             )
+        if isinstance(plant, SimulatedPlant):
+            _check_model(name, plant, arm)
         self.controller = controller or TorqueController(
             arm, rest, period_ns, Brake in plant.accepts
         )
@@ -120,7 +131,12 @@ class Station:
             role: ``"leader"`` or ``"follower"``.
             rest: ``"hold"`` or ``"free"`` when not coupled.
             gravity: downward acceleration the controller compensates, [m/s²].
+
+        Raises:
+            UnknownName: the world has no robot of that name, or there is no such role or rest.
         """
+        if name not in world.placed:
+            raise UnknownName("robot of this world", name, world.placed)
         placed = world.placed[name]
         guard = Guard()
         guard.watch(placed.robot.limits)
@@ -260,6 +276,25 @@ class Station:
         self._mode[0] = mode
         self._age[0] = now_ns - self._sampled_ns
         self.stream.commit(now_ns)
+
+
+def _check_model(name: str, plant: SimulatedPlant, arm: Arm) -> None:
+    """Refuse a model with other joints than its plant's, or one that stands somewhere else."""
+    port = plant.port
+    if arm.nv != port.nv:
+        counts = f"the arm has {arm.nv} degrees of freedom, its plant {port.nv}"
+        raise Mismatch(f"station {name!r}: {counts}; make it with Arm.of the plant's own robot")
+    # a quaternion has another order in each engine
+    if arm.nq != arm.nv:
+        return
+    q, v = arm.q.copy(), arm.v.copy()
+    arm.update(port.q, np.zeros(arm.nv))
+    away = float(np.linalg.norm(arm.position - port.tool.position))
+    arm.update(q, v)
+    if away > MAX_MISPLACED_M:
+        where = f"its arm has the tool {away:.3g} m from where its plant has it"
+        remedy = "give Arm.of the placement that the robot has in the world"
+        raise Mismatch(f"station {name!r}: {where}; {remedy}")
 
 
 def driven_axes(arm: Arm, actuated: Array) -> Array:

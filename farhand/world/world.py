@@ -203,7 +203,10 @@ class World:
         self._owners: list[int] = []
         self._jaws: list[tuple[Jaws, Port, Array]] = []
         for name, item in self.placed.items():
-            self.ports[name].q[:] = item.robot.home if item.q is None else item.q
+            start, q = self.ports[name].q, item.robot.home if item.q is None else item.q
+            if np.shape(q) != start.shape:
+                raise BadValue(f"{name} starts with {len(start)} joint positions, not {np.size(q)}")
+            start[:] = q
         self._sense()
         self._initial_energy = self.mechanical_energy()
 

@@ -153,11 +153,54 @@ def test_an_answer_that_is_not_two_efforts_is_refused_before_the_run(answer, tol
 
 
 def test_a_law_that_raises_is_refused_before_the_run(models):
-    """With what it raised."""
+    """With what it raised, and the line of it in its own file."""
+    line = raising.__code__.co_firstlineno + 2
+    place = rf"\(test_trial\.py, line {line}\)"
     with pytest.raises(
-        BadValue, match="law 'answering' raised KeyError: 'gain' when it was tried out"
+        BadValue, match=f"law 'answering' raised KeyError: 'gain' {place} when it was tried out"
     ):
         try_out(answering(raising)(), *models)
+
+
+def test_a_line_that_fails_inside_a_library_is_told_where_the_law_called_it(models):
+    """NumPy's own line says nothing to the author of a law."""
+
+    def reshaping(a, b):
+        return np.linalg.inv(np.zeros((2, 3)))
+
+    line = reshaping.__code__.co_firstlineno + 1
+    with pytest.raises(BadValue, match=rf"LinAlgError: .*\(test_trial\.py, line {line}\)"):
+        try_out(answering(reshaping)(), *models)
+
+
+@pytest.mark.parametrize("side", ["leader", "follower"])
+def test_a_false_promise_of_a_velocity_force_port_is_found_out(models, side):
+    """Otherwise the layer of waves would run another law, unnoticed."""
+
+    class Reflecting(Mine):
+        name = "reflecting"
+        properties = frozenset({"velocity-force-port"})
+
+        def step(self, a, b, dt):
+            on_a, on_b = super().step(a, b, dt)
+            felt = on_a if side == "leader" else on_b
+            felt.wrench = felt.wrench + 0.1 * b.wrench
+            return on_a, on_b
+
+    with pytest.raises(BadValue, match=f"'velocity-force-port', but its effort on the {side}"):
+        try_out(Reflecting(), *models)
+    Reflecting.properties = frozenset()
+    try_out(Reflecting(), *models)
+
+
+def test_a_promise_that_is_kept_passes(models):
+    """A spring between the tools sees nothing but their motion."""
+
+    class Promising(Mine):
+        name = "promising"
+        properties = frozenset({"velocity-force-port"})
+
+    try_out(Promising(), *models)
 
 
 def test_a_law_that_is_right_passes_and_nothing_of_it_or_the_arms_is_changed(models):

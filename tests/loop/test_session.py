@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.coupling import PositionPosition
-from farhand.errors import BadValue
+from farhand.errors import BadValue, Mismatch
 from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.commands import DONE
 from farhand.loop.session import Session
@@ -239,3 +239,15 @@ def test_a_session_of_nothing_says_so(session_of):
     """In one line, when it is to run."""
     with pytest.raises(BadValue, match="nothing to run"):
         session_of([]).run(0.1)
+
+
+def test_a_forgotten_world_or_station_is_told(devices):
+    """Such a session would run, and nothing would move."""
+    world, (one, two) = devices()
+    bridge = DirectBridge(PositionPosition(), one, two)
+    with pytest.raises(Mismatch, match=r"world of station 'one' .* worlds=\[world\]"):
+        Session([one, two], bridges=[bridge])
+    with pytest.raises(Mismatch, match="a bridge couples station 'two'"):
+        Session([one], bridges=[bridge], worlds=[world])
+    with pytest.raises(BadValue, match="two stations are named 'one'"):
+        Session([one, one], worlds=[world])

@@ -7,7 +7,7 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.coupling import PositionPosition
-from farhand.errors import BadValue, Mismatch
+from farhand.errors import BadValue, FarhandError, Mismatch
 from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.session import Session
 from farhand.loop.station import MODES, Station
@@ -265,3 +265,37 @@ def test_a_period_that_is_not_positive_is_refused(period_ns):
         Station("one", "leader", stations[0].plant, stations[0].arm, Guard(), period_ns=period_ns)
     with pytest.raises(BadValue, match="positive"):
         DirectBridge(PositionPosition(), *stations, period_ns=period_ns)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda world: Station.of(world, "leeder", "leader"), "did you mean 'leader'"),
+        (lambda world: SimulatedPlant(world, "leeder"), "did you mean 'leader'"),
+        (lambda world: Station.of(world, "leader", "leding"), "role of station 'leader' 'leding'"),
+        (lambda world: Station.of(world, "leader", "leader", rest="fre"), "did you mean 'free'"),
+        (
+            lambda world: Station(
+                "leader", "leader", SimulatedPlant(world, "leader"), Arm.of(UR5E), Guard()
+            ),
+            "0.75 m from where its plant has it; give Arm.of the placement",
+        ),
+        (
+            lambda world: Station(
+                "leader",
+                "leader",
+                SimulatedPlant(world, "leader"),
+                Arm.of(load_robot("iiwa14")),
+                Guard(),
+            ),
+            "the arm has 7 degrees of freedom, its plant 6",
+        ),
+        (lambda world: World({"arm": Placed(UR5E, q=np.zeros(5))}), "6 joint positions, not 5"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused_in_one_line(make, words):
+    """Not accepted, and not with a KeyError or a shape of NumPy's."""
+    world = World({"leader": Placed(UR5E, Placement((0.0, 0.75, 0.0)))})
+    with pytest.raises(FarhandError) as caught:
+        make(world)
+    assert words in str(caught.value) and "\n" not in str(caught.value)

@@ -8,8 +8,8 @@ import numpy as np
 
 from farhand.coupling import Coupling, Side
 from farhand.coupling.admittance import Admittance
-from farhand.coupling.trial import complaint
-from farhand.errors import BadValue, Mismatch, describe_error
+from farhand.coupling.trial import complaint, raised
+from farhand.errors import BadValue, Mismatch
 from farhand.spatial import rotation_from_vector, rotation_vector
 
 Array = np.ndarray
@@ -121,7 +121,7 @@ def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
     try:
         law.engage(a, b)
     except Exception as error:  # your law may raise anything
-        raise _unpredictable(law, f"raised {describe_error(error)}") from error
+        raise _unpredictable(law, raised(error)) from error
     for side in (a, b):
         side.wrench = np.zeros(6)
     answers, memory = np.zeros((2, 2, 6, 18)), np.zeros((2, HANDLE, 18))
@@ -175,7 +175,7 @@ def _efforts(law: Coupling, sides: tuple[Side, Side], dt: float) -> Array:
     try:
         answer = law.step(*sides, dt)
     except Exception as error:  # your law may raise anything
-        raise _unpredictable(law, f"raised {describe_error(error)}") from error
+        raise _unpredictable(law, raised(error)) from error
     wrong = complaint(answer)
     if wrong is not None:
         raise _unpredictable(law, wrong)

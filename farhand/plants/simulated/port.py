@@ -9,6 +9,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from farhand.errors import UnknownName
 from farhand.friction import FRICTIONS, make
 from farhand.friction.models.model import read_parameters
 from farhand.parameters import parameter
@@ -81,6 +82,8 @@ class SimulatedPlant(Plant):
         imperfections: Imperfections | None = None,
         rng: np.random.Generator | None = None,
     ) -> None:
+        if name not in world.placed:
+            raise UnknownName("robot of this world", name, world.placed)
         robot: Robot = world.placed[name].robot
         self.name, self.world, self.port = name, world, world.ports[name]
         self.imperfections: Imperfections = imperfections or Imperfections()

@@ -25,7 +25,7 @@ from farhand.control.haptic.engage import EngageGate, HomingSpring, Tunables
 from farhand.control.haptic.gripper import GripperToggle
 from farhand.control.joint.loops import JointMove
 from farhand.coupling import Coupling, SpringCoupling
-from farhand.errors import describe_error
+from farhand.coupling.trial import raised
 from farhand.link.messages import (
     ArmJoints,
     CartesianStiffness,
@@ -359,7 +359,7 @@ class StartupBridge(DirectBridge):
                 b.stop(now_ns, self.law, NOT_A_NUMBER)
         # A user's law may raise anything.
         except Exception as error:
-            b.stop(now_ns, self.law, f"raised {describe_error(error)}")
+            b.stop(now_ns, self.law, raised(error))
         a.apply(1.0 if startup.machine.state in ALIVE else 0.0, dt)
         b.apply(1.0 if startup.streaming else 0.0, dt)
         self._opening[0] = self.gripper.step(dt)

@@ -136,10 +136,8 @@ def test_a_law_that_raises_at_one_side_stops_it_there_and_the_other_side_parts()
         for rig in (leader, follower):
             rig.session.run(TICK)
     (trip,) = [record.trip for record in follower.session.trips]
-    assert (trip.kind, trip.reason) == (
-        "invalid",
-        "law 'position-position' raised KeyError: 'gain'",
-    )
+    assert trip.kind == "invalid"
+    assert trip.reason.startswith("law 'position-position' raised KeyError: 'gain' (test_remote.py")
     assert not end.engagement.wanted
     assert not leader.session.bridges[0].end.engagement.wanted
     for rig in (leader, follower):

@@ -111,9 +111,7 @@ def test_a_law_that_raises_while_setpoints_are_streamed_stops_the_arm(monkeypatc
     monkeypatch.setattr(bridge.law, "step", lambda a, b, dt: {}["gain"])
     rig.session.run(0.02)
     trip = bridge.b.station.guard.trip
-    assert (trip.kind, trip.reason) == (
-        "invalid",
-        "law 'position-position' raised KeyError: 'gain'",
-    )
+    assert trip.kind == "invalid"
+    assert trip.reason.startswith("law 'position-position' raised KeyError: 'gain' (test_youbot")
     assert not bridge.startup.machine.running
     rig.close()
