@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from farhand.control.joint.loops import LimitedPD
 from farhand.parameters import assign
 from farhand.plants.plant import Command, JointVelocity, Plant, Sample
 from farhand.rigs.hazardous import parts
@@ -153,8 +154,9 @@ class Driven:
 
     Attributes:
         plant: the arm with its drives.
+        limits: of the drives.
+        pd: the rig's loop of joint positions.
         period: between commands, [s].
-        fault: why the drives switched the arm off, or None.
     """
 
     def __init__(self, q: Array, settings: Settings = ()) -> None:
@@ -162,6 +164,7 @@ class Driven:
         self.plant = self.follower.drives
         drives: Any = self.follower.parameters["drives"]
         self.limits, self.period = drives, 1.0 / drives.rate
+        self.pd: LimitedPD = self.follower.parameters["pd"]
         self.speed = self.plant.world.placed["follower"].robot.limits.velocity
         self._command, self._now_ns = JointVelocity(len(self.speed)), 0
 
@@ -169,11 +172,6 @@ class Driven:
     def q(self) -> Array:
         """Joint positions, [rad]."""
         return self.plant.port.q.copy()
-
-    @property
-    def v(self) -> Array:
-        """Joint velocities, [rad/s]."""
-        return self.plant.port.v.copy()
 
     @property
     def fault(self) -> str | None:
