@@ -114,20 +114,21 @@ class Wrist:
         sample, wrist, plant = self.fed.sample, self.wrist, self.follower.station.plant
         resolution = wrist.gauges.profile.resolution
         pushes = np.broadcast_to(np.zeros(6) if push is None else push, (count, 6))
-        record = WristRecord(*(np.full((count, 6), np.nan) for _ in range(4)), np.zeros(count))
+        read, unloaded, contact, filtered = (np.full((count, 6), np.nan) for _ in range(4))
+        record = WristRecord(read, unloaded, contact, filtered, np.zeros(count))
         for k in range(count):
             if q is not None:
                 sample.q[:] = q[k]
             sample.v[:] = 0.0 if v is None else v[k]
             sample.set_wrench(None if missing is not None and missing[k] else pushes[k])
-            filtered = plant.read(self._now_ns).wrench
+            felt = plant.read(self._now_ns).wrench
             record.read[k] = wrist.counts * resolution
             record.unloaded[k] = wrist.conditioner.raw
             record.acceleration[k] = wrist.gauges.acceleration
             if wrist.contact is not None:
                 record.contact[k] = wrist.contact
-            if filtered is not None:
-                record.filtered[k] = filtered
+            if felt is not None:
+                record.filtered[k] = felt
             self._now_ns += round(1e9 / self.rate)
         return record
 
