@@ -54,6 +54,7 @@ from farhand_lab.hazardous.sensing import (
     bias,
     calibrated,
     load,
+    postures,
     readings_of,
     sweep,
     task_joints,
@@ -251,7 +252,7 @@ def orientation() -> Finding:
         tool = ("sensor.mass", weight / GRAVITY), ("sensor.com", (0.0, 0.0, lever))
         settings = (*QUIET, *tool, ("sensor.bias", offset))
         held = Wrist(f"C-32 {name}", settings, stepless=True)
-        q = rng.uniform(*LIMITS.T, (1000, 6))
+        q = postures(rng, 1000)
         rig = max(rig, float(np.abs(held.run(1000, q).contact).max()))
     note = f"a recording {worst:.1g} N, the rig's wrist {rig:.1g} N"
     return Finding(max(worst, rig), max(worst, rig) < 1e-9, note)
@@ -261,7 +262,7 @@ def orientation() -> Finding:
 def contact_sign() -> Finding:
     """The rig's wrist as it calibrates itself; 0.5 s of readings at each push."""
     rig, rng, pushes = Wrist("C-33"), generator("C-33"), []
-    for q in rng.uniform(*LIMITS.T, (20, 6)):
+    for q in postures(rng, 20):
         for axis in range(6):
             push = np.zeros(6)
             push[axis % 3] = 10.0 if axis < 3 else -10.0
@@ -283,7 +284,7 @@ def gravity_torque() -> Finding:
     lever = 0.06
     tool = (("sensor.mass", 14.0 / GRAVITY), ("sensor.com", (0.0, 0.0, lever)))
     rig = Wrist("C-34", (*QUIET, *tool), stepless=True)
-    record = rig.run(1000, generator("C-34").uniform(*LIMITS.T, (1000, 6)))
+    record = rig.run(1000, postures(generator("C-34"), 1000))
     weight = record.read - rig.follower.parameters["sensor"].bias
     about_z, left = float(np.abs(weight[:, 5]).max()), float(np.abs(record.unloaded[:, 3:]).max())
     internals = rig.wrist.gauges.profile.internals

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from farhand.control.joint.loops import LimitedPD
 from farhand.parameters import assign
 from farhand.plants.plant import Command, JointVelocity, Plant, Sample
 from farhand.rigs.hazardous import parts
@@ -113,20 +114,21 @@ class Wrist:
         sample, wrist, plant = self.fed.sample, self.wrist, self.follower.station.plant
         resolution = wrist.gauges.profile.resolution
         pushes = np.broadcast_to(np.zeros(6) if push is None else push, (count, 6))
-        record = WristRecord(*(np.full((count, 6), np.nan) for _ in range(4)), np.zeros(count))
+        read, unloaded, contact, filtered = (np.full((count, 6), np.nan) for _ in range(4))
+        record = WristRecord(read, unloaded, contact, filtered, np.zeros(count))
         for k in range(count):
             if q is not None:
                 sample.q[:] = q[k]
             sample.v[:] = 0.0 if v is None else v[k]
             sample.set_wrench(None if missing is not None and missing[k] else pushes[k])
-            filtered = plant.read(self._now_ns).wrench
+            felt = plant.read(self._now_ns).wrench
             record.read[k] = wrist.counts * resolution
             record.unloaded[k] = wrist.conditioner.raw
             record.acceleration[k] = wrist.gauges.acceleration
             if wrist.contact is not None:
                 record.contact[k] = wrist.contact
-            if filtered is not None:
-                record.filtered[k] = filtered
+            if felt is not None:
+                record.filtered[k] = felt
             self._now_ns += round(1e9 / self.rate)
         return record
 
@@ -153,8 +155,9 @@ class Driven:
 
     Attributes:
         plant: the arm with its drives.
+        limits: of the drives.
+        pd: the rig's loop of joint positions.
         period: between commands, [s].
-        fault: why the drives switched the arm off, or None.
     """
 
     def __init__(self, q: Array, settings: Settings = ()) -> None:
@@ -162,6 +165,7 @@ class Driven:
         self.plant = self.follower.drives
         drives: Any = self.follower.parameters["drives"]
         self.limits, self.period = drives, 1.0 / drives.rate
+        self.pd: LimitedPD = self.follower.parameters["pd"]
         self.speed = self.plant.world.placed["follower"].robot.limits.velocity
         self._command, self._now_ns = JointVelocity(len(self.speed)), 0
 
@@ -169,11 +173,6 @@ class Driven:
     def q(self) -> Array:
         """Joint positions, [rad]."""
         return self.plant.port.q.copy()
-
-    @property
-    def v(self) -> Array:
-        """Joint velocities, [rad/s]."""
-        return self.plant.port.v.copy()
 
     @property
     def fault(self) -> str | None:

@@ -111,7 +111,7 @@ def vibration_cue() -> Finding:
     jerk = np.outer(sizes * (-1.0) ** np.arange(len(q)), rig.steepest)
     false, shaken = _cue_record(rig, q, v + jerk, np.zeros((len(q), 6)))
     note = (
-        f"touches in a task's motion (accelerations up to {100 * slow:.0f} % of the largest): "
+        f"touches in a task's motion, accelerations up to {100 * slow:.0f} % of the largest: "
         f"{missed} of 100 missed; {int(false.sum())} of {len(q)} samples of free motion with a cue "
         f"(up to {100 * shaken.max():.0f} %); none is asked for in fast motion: docs/errata.md, "
         "C-61"
@@ -136,7 +136,9 @@ def _touches(count: int) -> tuple[float, int, float]:
         rise = np.clip((t - 0.5) / 0.020, 0.0, 1.0) * (t < 0.9)
         direction /= np.linalg.norm(direction)
         push[i * per : (i + 1) * per, :3] = np.multiply.outer(rise * size, direction)
-    cue, accelerations = _cue_record(rig, q, v, push)
+    # Shaken by 5 % of the largest acceleration throughout
+    jerk = 0.05 * np.outer((-1.0) ** np.arange(len(q)), rig.steepest)
+    cue, accelerations = _cue_record(rig, q, v + jerk, push)
     window = cue.reshape(count, per)[:, round(0.5 * per) : round(0.9 * per)]
     cued = window.any(axis=1)
     delays = window.argmax(axis=1)[cued] / rig.rate

@@ -81,6 +81,11 @@ _ALPHA = np.array([-0.5, 1.0, -0.5, 0.5, -0.5, 0.0]) * np.pi
 _OFFSET = np.array([0.0, -0.5, -0.5, 0.0, 0.0, 0.0]) * np.pi
 
 
+def postures(rng: np.random.Generator, count: int) -> Array:
+    """Random configurations of the follower within its limits, count × 6, [rad]."""
+    return rng.uniform(LIMITS[:, 0], LIMITS[:, 1], (count, 6))
+
+
 def wrist(q: Array) -> Array:
     """Axes of the last joint in the base, from the thesis's DH Table 2.1, n × 3 × 3."""
     q = np.atleast_2d(q)
@@ -207,7 +212,7 @@ def simulator_parts() -> Finding:
     read = sensor.convert(sensor.read(rotations, push))
     gauges = float(np.abs(read - _parts(load("PG 070"), offset, rotations, push)).max())
 
-    q, push = rng.uniform(*LIMITS.T, (500, 6)), push * np.repeat([1.0, 0.5], 3)
+    q, push = postures(rng, 500), push * np.repeat([1.0, 0.5], 3)
     rig = Wrist("C-21 rig", QUIET, stepless=True)
     faults, internals = rig.follower.parameters["sensor"], rig.wrist.gauges.profile.internals
     tool = Load(faults.mass, faults.com) + internals

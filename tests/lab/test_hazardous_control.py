@@ -16,7 +16,7 @@ ITEMS = [
     if item.function.__module__ in {module.__name__ for module in MODULES}
 ]
 IDS = [item.id for item in ITEMS]
-JUDGED = {"C-54": "corrected", "C-61": "corrected"}
+JUDGED = {"C-52": "differs", "C-54": "differs", "C-61": "corrected"}
 MUTATIONS = [mutation for module in MODULES for mutation in module.MUTATIONS]
 
 
