@@ -103,7 +103,7 @@ def mutants_of(file: str, source: str) -> list[Mutant]:
 
 
 def _places(node: ast.AST, at_import: bool) -> Iterator[tuple[Any, bool]]:
-    """Expressions that may change, without texts, types, errors and parameters.
+    """Expressions that may change, without texts, types, colours, errors and parameters.
 
     The default of a parameter is a choice; a test could only repeat it.
     """
@@ -129,7 +129,7 @@ def _places(node: ast.AST, at_import: bool) -> Iterator[tuple[Any, bool]]:
         children = [node.value] if node.value else []
     elif isinstance(node, ast.Assert):
         children = [node.test]
-    elif isinstance(node, ast.keyword) and node.arg == "axis":
+    elif isinstance(node, ast.keyword) and node.arg in ("axis", "rgba"):
         children = []
     for child in children:
         yield from _places(child, at_import)

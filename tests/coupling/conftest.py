@@ -37,3 +37,12 @@ def pair(models) -> Callable[..., tuple[Side, Side]]:
         return sides[0], sides[1]
 
     return make
+
+
+def acceleration(side: Side, asked: np.ndarray) -> np.ndarray:
+    """How the tool accelerates when the motors carry its weight and exert ``asked``, and the
+    measured wrench acts.
+    """
+    arm = side.arm
+    push = arm.J.T @ (asked + side.wrench) - arm.coriolis - arm.viscous * arm.v
+    return arm.J @ np.linalg.solve(arm.M, push) + arm.drift

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.coupling import Admittance
-from farhand.coupling.admittance import TIED_S
+from farhand.coupling.admittance import DAMPING, TIED_S
+from farhand.spatial import rotation_vector
+from tests.coupling.conftest import acceleration
 
 DT = 1e-3
 
@@ -75,3 +77,36 @@ def test_lost_measurements_let_the_handle_come_to_rest(pair):
     for _ in range(500):
         law.step(a, b, DT)
     assert np.abs(law.handle.twist).max() < 1e-6
+
+
+def test_the_leader_accelerates_with_the_handle_and_towards_it(pair):
+    """Newton's law: ẍ = ẍ_h + K_d (ẋ_h − ẋ) + K_p e, up to the damping of the inverse."""
+    law, (a, b) = Admittance(leash=1.0, turn_leash=3.0), pair(1)
+    law.engage(a, b)
+    for _ in range(round(TIED_S / DT) + 1):
+        law.step(a, b, DT)
+    before = law.handle.twist.copy()
+    on_a, _ = law.step(a, b, DT)
+    ahead = (law.handle.twist - before) / DT
+    error = np.concatenate(
+        [law.handle.position - a.position, rotation_vector(law.handle.rotation @ a.rotation.T)]
+    )
+    rate = law.handle.twist - a.twist
+    wanted = ahead + law.derivative * rate + law.proportional * error
+    gamma = a.arm.J @ np.linalg.solve(a.arm.M, a.arm.J.T)
+    met = acceleration(a, on_a.wrench)
+    free = acceleration(a, np.zeros(6))
+    # The damped inverse does Γ² (Γ² + ρ² I)⁻¹ of what is missing.
+    share = gamma @ gamma @ np.linalg.inv(gamma @ gamma + DAMPING**2 * np.eye(6))
+    np.testing.assert_allclose(met - free, share @ (wanted - free), rtol=1e-6, atol=1e-6)
+    assert np.abs(ahead).max() > 1.0
+
+
+def test_after_an_engagement_the_handle_is_let_go_little_by_little(pair):
+    """A push gives it t/T of the speed that it would get: in the first tick 1/300."""
+    law, (a, b) = Admittance(mass=2.0, damping=10.0), pair(1, moving=False)
+    a.wrench, b.wrench = np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), np.zeros(6)
+    law.engage(a, b)
+    law.step(a, b, DT)
+    free = 0.5 * (1.0 - np.exp(-5.0 * DT))
+    np.testing.assert_allclose(law.handle.twist[0], DT / TIED_S * free, rtol=1e-9)

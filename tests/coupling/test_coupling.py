@@ -226,6 +226,18 @@ def test_position_force_without_a_measurement_leaves_the_hand_only_the_damping(p
     np.testing.assert_allclose(on_a[3:], -law.leader_rotational_damping * a.twist[3:])
 
 
+def test_a_force_that_is_no_longer_measured_fades_from_the_hand(pair):
+    """To 1/e of it in a fifth of a second."""
+    a, b = pair(6, moving=False)
+    b.wrench = felt = np.array([-12.0, 3.0, 1.0, 0.5, -0.2, 0.1])
+    law = law_named("position-force")()
+    step(law, a, b)
+    b.wrench = None
+    for _ in range(200):
+        on_a = law.step(a, b, 1e-3)[0].wrench
+    np.testing.assert_allclose(on_a, felt / np.e, rtol=1e-9)
+
+
 def test_the_damping_of_position_force_follows_its_parameters(pair):
     """A live change is felt at the next step."""
     a, b = pair(7)

@@ -7,17 +7,9 @@ import pytest
 
 from farhand.coupling import FourChannel
 from farhand.mapping import WorkspaceMapping
+from tests.coupling.conftest import acceleration
 
 DT = 1e-3
-
-
-def acceleration(side, asked: np.ndarray) -> np.ndarray:
-    """How the tool accelerates when the motors carry its weight and exert ``asked``, and the
-    measured wrench acts.
-    """
-    arm = side.arm
-    push = arm.J.T @ (asked + side.wrench) - arm.coriolis - arm.viscous * arm.v
-    return arm.J @ np.linalg.solve(arm.M, push) + arm.drift
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -83,3 +75,15 @@ def test_a_wrench_of_an_earlier_engagement_is_forgotten(pair):
     b.wrench = None
     law.engage(a, b)
     np.testing.assert_allclose(law.step(a, b, DT)[0].wrench, 0.0, atol=1e-9)
+
+
+def test_near_a_singularity_the_inverse_gives_way_in_all_directions_alike(pair):
+    """Γ (Γ² + ρ² I)⁻¹ K_p e for arms of six joints at rest whose hand feels no lag."""
+    law, (a, b) = FourChannel(damping=0.5, lag_share=0.0), pair(3, moving=False)
+    law.engage(a, b)
+    b.arm.update(b.arm.q + 0.01, b.arm.v.copy())
+    on_b = law.step(a, b, DT)[1]
+    gamma = b.arm.J @ np.linalg.solve(b.arm.M, b.arm.J.T)
+    wanted = law.proportional * law.error
+    expected = gamma @ np.linalg.solve(gamma @ gamma + 0.25 * np.eye(6), wanted)
+    np.testing.assert_allclose(on_b.wrench, expected, rtol=1e-8, atol=1e-9)

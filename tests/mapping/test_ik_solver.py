@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from farhand.errors import BadValue, ModelError, OutOfRange, UnknownName
 from farhand.mapping.ik import STATUSES, Chain, Model, Pose, Solver
-from farhand.mapping.ik.kernel import jacobian, pose_error, rotation_log
+from farhand.mapping.ik.kernel import _limit_cost, jacobian, pose_error, rotation_log
+from farhand.mapping.ik.search import _fit
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 
@@ -198,6 +200,45 @@ def test_a_pose_that_is_no_pose_is_answered_with_the_start() -> None:
         np.testing.assert_array_equal(found.q, start)
     found = solver.solve(good, np.full(6, np.nan))
     assert found.status == "invalid" and np.isfinite(found.q).all()
+
+
+def test_every_turn_of_a_cube_is_a_rotation_and_no_mirror_image_is() -> None:
+    """The 24 turns and 24 reflections that permute the axes: each sign counts."""
+    solver, model = arm("ur5e")
+    start = np.array(load_robot("ur5e").home)
+    position = model.pose(start).position
+    for order in itertools.permutations(range(3)):
+        for signs in itertools.product((-1.0, 1.0), repeat=3):
+            matrix = np.eye(3)[list(order)] * signs
+            found = solver.solve(Pose(position, matrix), start)
+            assert (found.status == "invalid") is bool(np.linalg.det(matrix) < 0.0)
+
+
+@given(
+    row=st.floats(-9.0, 9.0),
+    begin=st.floats(0.0, 1.0),
+    lower=st.floats(-6.0, -0.5),
+    upper=st.floats(0.5, 6.0),
+)
+def test_a_hinge_is_turned_to_where_it_breaks_its_limits_least(row, begin, lower, upper) -> None:
+    """Of all angles that are the same to the tool."""
+    limits = np.array([lower]), np.array([upper])
+    angle, start = np.array([row]), np.array([lower + begin * (upper - lower)])
+    worst = _fit(angle, start, *limits, np.array([True]))
+    same = row + 2.0 * np.pi * np.arange(-3, 4)
+    least = np.maximum(np.maximum(lower - same, same - upper), 0.0).min()
+    assert worst == pytest.approx(least, abs=1e-9)
+    assert (angle[0] - row) / (2.0 * np.pi) == pytest.approx(
+        round((angle[0] - row) / (2.0 * np.pi)), abs=1e-9
+    )
+
+
+def test_a_joint_costs_as_much_near_either_limit_and_least_in_the_middle() -> None:
+    """By the share of its range that is left; without limits it costs what it costs anywhere."""
+    costs = [_limit_cost(q, 1.0, 3.0) for q in np.linspace(1.1, 2.9, 19)]
+    np.testing.assert_allclose(costs, costs[::-1], rtol=1e-12)
+    assert int(np.argmin(costs)) == 9 and (np.diff(costs[:10]) < 0.0).all()
+    assert _limit_cost(0.0, -1e9, 1e9) == 1.0 < costs[9]
 
 
 def test_an_arm_without_a_closed_form_is_solved_by_restarts(tmp_path: Path) -> None:

@@ -56,6 +56,21 @@ def test_the_twist_is_the_rate_of_the_setpoint(position, twist):
     np.testing.assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], told[3:], atol=3e-4)
 
 
+def test_a_limited_setpoint_says_how_fast_it_really_goes():
+    """A pen that has jumped ahead: the twist is the rate of the pose, not that of the pen."""
+    mapping = at_rest()
+    pen, R = np.array([0.02, -0.01, 0.015]), pen_rotation(np.array([0.3, -0.2, 0.1]))
+    for _ in range(20):
+        before, R_before = mapping.position.copy(), mapping.rotation.copy()
+        mapping.forward(pen, R, REST)
+        assert mapping.limiter.limited
+        moved = (mapping.position - before) / mapping.period
+        np.testing.assert_allclose(mapping.twist[:3], moved, atol=1e-9)
+        turn = rotation_from_vector(mapping.twist[3:] * mapping.period)
+        np.testing.assert_allclose(turn @ R_before, mapping.rotation, atol=1e-12)
+        assert np.abs(moved).max() == pytest.approx(0.25)
+
+
 @given(arrays(float, 3, elements=st.floats(-1.0, 1.0)))
 def test_the_tool_turns_to_the_published_orientation(angles):
     """Absolute: the pen's angles say how the tool stands."""

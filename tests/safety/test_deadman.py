@@ -66,6 +66,20 @@ def test_the_target_slows_down_evenly_then_holds_the_pose_reached():
     np.testing.assert_array_equal(spring.position, reached)
 
 
+def test_while_it_slows_down_the_target_moves_as_fast_as_it_says():
+    """By differences: the damper brakes nothing but what is ahead of or behind the target."""
+    guard, spring = DeadMan(), CartesianImpedance()
+    step(guard, spring, 5.0, n=100)
+    places, speeds = [], []
+    for _ in range(round(0.09 / DT)):
+        step(guard, spring, 0.0)
+        places.append(spring.position[0])
+        speeds.append(spring.twist[0])
+    mean = 0.5 * (np.array(speeds)[1:] + np.array(speeds)[:-1])
+    np.testing.assert_allclose(np.diff(places) / DT, mean, atol=1e-9)
+    assert speeds[0] == pytest.approx(0.2) and (np.diff(speeds) < 0.0).all()
+
+
 def test_a_new_grip_fades_the_hold_and_then_leaves_the_springs_alone():
     """So that forces can be shown again."""
     guard, spring = DeadMan(), CartesianImpedance()

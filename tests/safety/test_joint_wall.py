@@ -32,6 +32,14 @@ def test_at_rest_it_is_a_spring_from_the_edge_of_the_zone():
     np.testing.assert_allclose(wall().torque(-edge - 0.1, np.zeros(2)), 20.0)
 
 
+def test_deep_in_the_zone_the_damper_acts_in_full():
+    """τ = −(k s + d q̇): 200 N·m/rad and 40 N·m·s/rad; halfway to that depth half of the damper."""
+    edge, v = LIMIT - np.radians(10.0), np.full(2, 0.5)
+    for depth, share in ((0.1, 1.0), (np.radians(1.0), 0.5)):
+        expected = -(200.0 * depth + share * 40.0 * 0.5)
+        np.testing.assert_allclose(wall().torque(edge + depth, v), expected)
+
+
 @given(q=st.floats(-2.2, 2.2), v=st.floats(-10.0, 10.0))
 def test_it_never_pulls_into_the_limit_and_is_a_mirror_image(q, v):
     """Not even while the joint moves away fast."""

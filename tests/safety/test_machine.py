@@ -188,6 +188,8 @@ def test_an_action_that_fails_ends_in_the_fault_with_its_message():
     machine.start(0)
     assert machine.step(MS) == "fault"
     assert machine.trip is not None and machine.trip.reason == "the gripper is jammed"
+    failed = machine.history[-1]
+    assert failed.cause == "while failing: the gripper is jammed" and failed.target == "fault"
 
 
 def test_stopping_enters_the_first_state_and_stays():

@@ -93,6 +93,21 @@ def test_a_stuck_tool_trips_retreats_and_is_held_until_reset():
     assert wall.ahead == pytest.approx(0.0, abs=1e-4)
 
 
+def test_a_stuck_tool_is_given_its_time_and_retreats_at_its_speed():
+    """50 ms from the first doubt to the trip, then 20 mm/s."""
+    wall = Wall().aim(0.08)
+    collision = wall.controller.collision
+    places, doubted = [], 0
+    while collision.phase is not Phase.HOLDING:
+        wall.run(1.0 / 120.0)
+        doubted += collision.phase is Phase.CLEAR and bool(collision.target.any())
+        if collision.phase is Phase.RETREATING:
+            places.append(collision.target.copy())
+    assert doubted == pytest.approx(0.050 * 120.0, abs=1.0)
+    speed = np.linalg.norm(np.diff(places, axis=0), axis=1) * 120.0
+    np.testing.assert_allclose(speed, 0.020, rtol=1e-6)
+
+
 def test_a_force_beyond_the_guards_limit_starts_a_retreat_at_once():
     """A wall so stiff that nothing stops the tool before 100 N."""
     wall = Wall()

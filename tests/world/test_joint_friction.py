@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from farhand.errors import FarhandError
+from farhand.friction.models.waiboer import Gears
 from farhand.parameters import assign
 from farhand.plants import Imperfections, JointTorque, SimulatedPlant
 from farhand.robots import load_robot
 from farhand.world import Placed, World
+from farhand.world.joints import GearFriction
 
 TICK = 1_000_000
 UR5E = load_robot("ur5e")
@@ -80,3 +82,15 @@ def test_friction_can_be_set_and_switched_off_by_path():
         plant.write(command, tick * TICK)
         plant.read((tick + 1) * TICK)
     assert still < 1e-3 < 0.1 < np.abs(plant.port.v).max()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_gears_lose_what_their_curve_says_where_a_term_helps_along_too(sign: float):
+    """The dry friction of joints and shared gear, and what is added, are −F(v) together."""
+    gears, dry, added = Gears(), np.zeros(6), np.zeros(6)
+    friction = GearFriction(gears)
+    v = sign * np.array([0.4, -0.5, 0.6, -2.0, 3.0, -4.0])
+    friction.at(v, dry, added)
+    shared = float(friction._shared[0]) * np.sign(v[4] + v[5]) * np.array([0, 0, 0, 0, 1, 1])
+    assert added @ v > 0.0
+    np.testing.assert_allclose(added - np.sign(v) * dry - shared, -gears.curve(v), atol=1e-12)

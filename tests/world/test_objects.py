@@ -115,6 +115,25 @@ def test_a_box_rests_on_its_table_and_falls_without_one():
     assert heights[1] == pytest.approx(0.5 - 0.5 * 9.81 * 0.09, abs=2e-3)
 
 
+def test_a_box_with_a_shifted_centre_of_mass_turns_like_a_box():
+    """About its centre of mass it has the inertia that the engine finds for the shape."""
+    plain, shifted = (
+        box((0.4, 0.2, 0.1), 5.0, np.zeros(3), off=off).compile()
+        for off in (None, np.full(3, 0.01))
+    )
+    np.testing.assert_allclose(shifted.body_inertia[-1], plain.body_inertia[-1], rtol=1e-9)
+    np.testing.assert_allclose(shifted.body_mass[-1], 5.0)
+
+
+def test_jaws_that_close_at_a_wrong_place_pull_the_object_to_it():
+    """By stiffness times misfit, in the object's axes: the tool is pulled to where it should be."""
+    misfit = np.array([1e-4, -2e-4, 3e-4])
+    a, b = tool_at(np.array([0.1, 0.0, 0.2, 0.0, 0.0, 0.3])), tool_at(np.full(6, 0.2))
+    grip = Grip(closed=True, misfit=misfit)
+    on_a, _ = pushed(grip, a, b)
+    np.testing.assert_allclose(on_a[:3], 1e5 * b.rotation @ misfit, rtol=1e-9)
+
+
 def holding(offset: tuple[float, float, float], step_ns: int = 500_000) -> World:
     """An arm with an 8 kg object in its jaws, the object's centre off them by this, [m]."""
     robot = load_robot("rx160")

@@ -66,6 +66,15 @@ def test_a_light_touch_buzzes_as_long_as_it_lasts():
     assert len(on) == on[-1] - on[0] + 1
 
 
+def test_a_touch_that_gets_lighter_buzzes_on_down_to_half_of_what_began_it():
+    """0.8 N begins nothing, but goes on with a touch of 3 N; 0.4 N ends it."""
+    force = np.zeros(2000)
+    force[500:600], force[600:1500] = 3.0, 0.8
+    on = buzz(force)
+    assert all(on[510:1500]) and not any(buzz(np.where(force == 3.0, 0.8, force)))
+    assert not any(buzz(np.where(force == 0.8, 0.4, force))[700:])
+
+
 def test_a_force_that_can_be_felt_needs_no_cue():
     """Only on its way up and down."""
     force = np.zeros(1000)

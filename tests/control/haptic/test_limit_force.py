@@ -26,6 +26,13 @@ def test_a_limit_pushes_more_the_nearer_one_comes_and_never_pulls(zone: float, p
     assert slope == pytest.approx(1.5 * peak / zone, rel=1e-6)
 
 
+def test_beyond_a_limit_its_wall_is_a_spring() -> None:
+    """F_max − k₂ x."""
+    law = LimitForce(0.030, 2.5, wall=800.0)
+    beyond = -np.array([0.001, 0.01, 0.1])
+    np.testing.assert_allclose(law.magnitude(beyond), 2.5 - 800.0 * beyond, rtol=1e-12)
+
+
 def test_the_energy_of_the_zone_is_half_its_peak_times_its_width() -> None:
     """What a hand must spend to reach the limit."""
     law = LimitForce(0.030, 3.3)

@@ -54,6 +54,17 @@ def test_a_moving_arm_slows_down_no_faster_than_asked_and_stops():
     np.testing.assert_allclose(log["v"][int(1000 * 2.0 / 8.0 / 2)][3], -1.0, atol=0.05)
 
 
+def test_the_reference_stops_after_half_the_square_of_the_speed_over_the_deceleration():
+    """1.6 rad/s at 8 rad/s²: 0.16 rad in 200 ticks, to rounding."""
+    _, arm = plant_and_model()
+    arm.update(Q, np.array([1.6, -0.8, 0.0, 0.0, 0.0, 0.0]))
+    still = Still()
+    still.begin(arm)
+    for _ in range(201):
+        still.step(arm, 1e-3)
+    np.testing.assert_allclose(still.q - Q, [0.16, -0.04, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
+
+
 def test_an_arm_at_rest_gets_no_torque_beside_gravity():
     """Beginning to hold is not felt."""
     plant, arm = plant_and_model()

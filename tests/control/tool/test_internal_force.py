@@ -29,6 +29,19 @@ def test_internal_wrenches_do_nothing_to_the_object(team):
 
 
 @settings(max_examples=60, deadline=None)
+@given(teams, st.sampled_from([None, 0.3]))
+def test_the_internal_part_is_the_smallest_change_to_what_moves_the_object(team, length):
+    """Both parts are at right angles, with moments as forces at a lever arm; one of 1 m unless
+    another is given.
+    """
+    wrenches, places = team
+    inner = internal(wrenches, places, *([] if length is None else [length]))
+    weight = np.repeat([1.0, 1.0 / (length or 1.0)], 3)
+    outer = wrenches - inner
+    assert np.sum(weight * inner * weight * outer) == pytest.approx(0.0, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
 @given(teams)
 def test_taking_the_internal_part_twice_changes_nothing(team):
     """A projection."""

@@ -51,6 +51,18 @@ def test_the_integral_is_clamped_per_component():
     np.testing.assert_allclose(loop.integral, [-0.5, 0.5, 0.0])
 
 
+def test_the_error_of_orientation_is_integrated_as_that_of_position_and_clamped():
+    """k_io ∫O_e dt of a turn of 0.1 rad that stays, over 0.5 s; then the clamp."""
+    loop, reference = PoseLoop(kpo=0.0, kio=5.0, limit_o=0.06), Reference()
+    reference.rotation[:] = rotation_from_vector(np.array([0.1, 0.0, 0.0]))
+    for _ in range(50):
+        wanted = loop.orientation(arm(), reference, 0.01)
+    np.testing.assert_allclose(wanted, [5.0 * 0.5 * np.sin(0.1), 0.0, 0.0], atol=1e-12)
+    for _ in range(50):
+        wanted = loop.orientation(arm(), reference, 0.01)
+    np.testing.assert_allclose(wanted, [5.0 * 0.06, 0.0, 0.0], atol=1e-12)
+
+
 def test_sliding_mode_is_a_stiff_pd_law_plus_a_relay():
     """K1 Λ on the error, Λ + K1 on the rate, K2 on the sign; the layer makes the relay a gain."""
     reference = Reference()
