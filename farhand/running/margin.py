@@ -19,6 +19,7 @@ from farhand.plants.plant import JointPosition
 from farhand.rigs import Rig
 from farhand.world import ImpedanceHand
 
+NOT_LINEAR = "for small motions only, because the law is not linear"
 MAX_SEARCH_TICKS = 5
 """Ticks of delay up to which the limit itself is computed before a run; that must be quick."""
 
@@ -35,7 +36,7 @@ def margin(rig: Rig) -> str | None:
     whole = point.whole
     stiffness, trip = whole.wall.stiffness, f"{2e3 * whole.delay * whole.period:g} ms of round trip"
     task = f"a wall of {stiffness:g} N/m" if stiffness > 0.0 else "free motion"
-    hand = f"hand: {point.hand}"
+    hand = f"hand: {point.hand}" if point.linear else f"{NOT_LINEAR}; hand: {point.hand}"
     if not calm(point):
         layer = rig.options.layer
         bare = "" if layer == "none" else f", without the layer {layer}, which is not modelled"

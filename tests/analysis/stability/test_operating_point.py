@@ -12,6 +12,7 @@ from farhand.analysis.stability.loop import Contact
 from farhand.analysis.stability.operating_point import operating_point
 from farhand.analysis.stability.spectrum import largest_stable_delay, stable
 from farhand.arm import Arm
+from farhand.coupling import LAWS
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.rigs import Options, build_rig
 from farhand.running.margin import margin, shaking
@@ -219,3 +220,12 @@ def test_an_arm_that_cannot_move_towards_the_wall_is_said_to_be_so(rig, tmp_path
     assert margin(built) is None
     built.session.run(0.05)
     assert list(shaking(built)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "law"), [*(("dual-arm", law) for law in LAWS), ("youbot", "position-position")]
+)
+def test_no_law_of_the_library_is_called_nonlinear(rig, name, law):
+    """Each is a linear law about rest, with all of its terms."""
+    built = rig(name, law=law)
+    assert operating_point(built.session, built.world, built.parts).linear
