@@ -229,6 +229,7 @@ def _result(
         "quantum": point.quantum,
         **sides,
         "stable": limits.stable,
+        "linear": point.linear,
         "passive_to": plain(limits.passive),
         "stable_to_wall": plain(limits.wall),
         "stable_to_delay": plain(1e3 * limits.delay),

@@ -11,6 +11,7 @@ import numpy as np
 from farhand.analysis.stability.cells import TOLERANCE
 from farhand.analysis.stability.limits import BUMP, CYCLE_STEPS, MAX_STIFFNESS, MIN_STIFFNESS
 from farhand.analysis.stability.operating_point import Point
+from farhand.analysis.stability.sampled_law import FAR_M
 from farhand.analysis.stability.spectrum import largest_stable_delay
 from farhand.report.figures import DARK, dress, new_figure
 from farhand.report.page import ReportPage
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CALM, SHAKES, HERE = "#1f6fb4", "#b3261e", "#d9730d"
+
+MIN_FREQUENCY = 0.01
+"""Frequency below which a motion counts as a drift, [Hz]."""
 
 MAX_DELAY_S = 0.2
 """Delay one way up to which the map is drawn, [s]."""
@@ -159,6 +163,9 @@ def lines(result: dict[str, Any]) -> list[tuple[str, str]]:
     margin = ""
     if wall and stiffness:
         margin = f"; {wall / stiffness:.2g} × the wall of {stiffness:g} N/m"
+        # Beyond an island of instability, or where a law leaves a tool free
+        if result["stable"] and wall < stiffness:
+            margin = f"; then it shakes, and is calm again at {stiffness:g} N/m"
     calm = "calm" if result["stable"] else "shakes"
     point = f"at {result['rate']:g} Hz, {trip} and a wall of {stiffness:g} N/m"
     passive = _limit(result["passive_to"], "N/m", 1e99)
@@ -170,8 +177,13 @@ def lines(result: dict[str, Any]) -> list[tuple[str, str]]:
         ("stable to", f"{_limit(delay, 'ms', 500.0)} of round trip at {stiffness:g} N/m"),
     ]
     limited = wall is not None or delay is not None or not result["stable"]
-    if result["frequency"] > 0.0 and limited:
+    if result["frequency"] > MIN_FREQUENCY and limited:
         rows.append(("would shake", f"at {result['frequency']:.2g} Hz"))
+    elif limited:
+        rows.append(("would drift", "slowly away, without shaking"))
+    if not result["linear"]:
+        cause = f"the law's gains change within {1e3 * FAR_M:g} mm"
+        rows.append(("not linear", f"{cause}: all this holds for smaller motions; try --simulate"))
     return rows
 
 

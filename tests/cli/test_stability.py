@@ -84,19 +84,32 @@ def test_bad_input_is_one_line_and_exit_code_two(arguments, words, capsys):
     assert said.count("\n") == 1
 
 
+RESULT = {
+    "hand": "firm",
+    "stable": True,
+    "linear": True,
+    "rate": 1000.0,
+    "delay": 0.0,
+    "wall": {"stiffness": 6000.0, "damping": 0.0},
+    "passive_to": None,
+    "stable_to_wall": None,
+    "stable_to_delay": -2.0,
+    "frequency": 0.0,
+}
+
+
 def test_a_loop_without_a_limit_says_how_far_was_looked():
     """No number is made up."""
-    result = {
-        "hand": "firm",
-        "stable": True,
-        "rate": 1000.0,
-        "delay": 0.0,
-        "wall": {"stiffness": 6000.0, "damping": 0.0},
-        "passive_to": None,
-        "stable_to_wall": None,
-        "stable_to_delay": -2.0,
-        "frequency": 0.0,
-    }
-    words = [text for _, text in lines(result)]
+    words = [text for _, text in lines(RESULT)]
     assert any(text.startswith("more than 1e+06 N/m") for text in words)
     assert any(text.startswith("nothing: it shakes at 0 ms") for text in words)
+
+
+def test_an_answer_does_not_contradict_itself():
+    """Calm beyond a limit is calm again, a motion of hours is no shaking, a dead band is told."""
+    found = {"stable_to_wall": 450.9, "frequency": 2.5e-6, "linear": False}
+    rows = [": ".join(row) for row in lines({**RESULT, **found})]
+    assert any("450.9 N/m" in row and "is calm again at 6000 N/m" in row for row in rows)
+    assert not any("would shake" in row for row in rows)
+    assert any(row.startswith("would drift") for row in rows)
+    assert any(row.startswith("not linear") and "--simulate" in row for row in rows)

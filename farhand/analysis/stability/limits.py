@@ -29,6 +29,11 @@ CYCLE_STEPS = 5.0
 """Amplitude of the smallest limit cycle that counts, in encoder steps."""
 
 
+ADVISED_SHARE = 0.7
+"""Share of a predicted limit that is advised: 3 dB below it, because at the limit itself it still
+rings, [-]."""
+
+
 @dataclass(frozen=True)
 class StabilityLimits:
     """Limits of a loop at an operating point; infinity where the search found none."""
@@ -40,6 +45,14 @@ class StabilityLimits:
     frequency: float  #: of the least damped oscillation, [Hz]
 
 
+def calm(point: Point, bump: float = BUMP) -> bool:
+    """Whether nothing shakes at an operating point; forecasts and advice both go by this.
+
+    ``bump`` is the size that dry friction must damp out, [m]; 0 leaves friction out.
+    """
+    return is_calm(point.whole, bump, _cycle_steps(point))
+
+
 def find_limits(point: Point) -> StabilityLimits:
     """All limits at an operating point."""
     whole, steps = point.whole, _cycle_steps(point)
@@ -47,7 +60,7 @@ def find_limits(point: Point) -> StabilityLimits:
     ticks = largest_stable_delay(whole, round(MAX_DELAY_S / whole.period), BUMP, steps)
     at_limit = point.at_wall(wall) if 0.0 < wall < math.inf else whole
     return StabilityLimits(
-        stable=is_calm(whole, BUMP, steps),
+        stable=calm(point),
         passive=passive_limit(point),
         wall=wall,
         delay=2.0 * ticks * whole.period,
@@ -97,10 +110,17 @@ def passive_stiffness(
     return min(sampled, quantised)
 
 
-def wall_limit(point: Point, points: int = 30) -> float:
-    """Stiffness of the wall up to which nothing shakes, [N/m]."""
-    ends = MIN_STIFFNESS, MAX_STIFFNESS
-    return largest_stable(point.at_wall, *ends, 0.01, points, BUMP, _cycle_steps(point))
+def wall_limit(
+    point: Point,
+    points: int = 30,
+    low: float = MIN_STIFFNESS,
+    high: float = MAX_STIFFNESS,
+    tolerance: float = 0.01,
+    bump: float = BUMP,
+) -> float:
+    """Stiffness of the wall from ``low`` to ``high`` up to which nothing shakes, [N/m]."""
+    steps = _cycle_steps(point)
+    return largest_stable(point.at_wall, low, high, tolerance, points, bump, steps)
 
 
 @dataclass(frozen=True)
@@ -108,7 +128,7 @@ class Remedy:
     """One change that makes a shaking loop stable."""
 
     parameter: str  #: as ``--set`` or a flag names it
-    limit: float  #: largest value that is stable with everything else as it is
+    limit: float  #: advised, :data:`ADVISED_SHARE` of the largest value that is stable
     now: float  #: its present value
     unit: str  #: of both
 
@@ -118,30 +138,38 @@ class Remedy:
         return f"{self.parameter} ≤ {self.limit:.3g}{unit} (now {self.now:.3g})"
 
 
-def remedies(point: Point, force_scale: float = 1.0) -> list[Remedy]:
-    """Changes that would each make an unstable loop stable; empty if it is predicted to be stable.
+def remedies(point: Point, force_scale: float = 1.0, bump: float = BUMP) -> list[Remedy]:
+    """Changes that would each make an unstable loop stable.
 
-    ``force_scale`` is how strongly the hand feels now, [-].
+    Empty if it is :func:`calm`, or if no single one would.
+
+    Args:
+        point: where the rig stands.
+        force_scale: how strongly the hand feels now, [-].
+        bump: see :func:`calm`.
     """
     whole, steps = point.whole, _cycle_steps(point)
-    if is_calm(whole, BUMP, steps):
+    if calm(point, bump):
         return []
     changes = []
-    ticks = largest_stable_delay(whole, max(whole.delay, 1), BUMP, steps)
+    ticks = largest_stable_delay(whole, max(whole.delay, 1), bump, steps)
     if 0 <= ticks < whole.delay:
-        limit, now = 2e3 * ticks * whole.period, 2e3 * whole.delay * whole.period
+        advised = math.floor(ADVISED_SHARE * ticks)
+        limit, now = 2e3 * advised * whole.period, 2e3 * whole.delay * whole.period
         changes.append(Remedy("--delay", limit, now, "ms"))
 
     def with_scale(times: float) -> WholeLoop:
         return replace(whole, law=point.reflecting(times))
 
-    share = largest_stable(with_scale, 0.01, 1.0, 0.02, 12, BUMP, steps)
+    share = largest_stable(with_scale, 0.01, 1.0, 0.02, 12, bump, steps)
     if 0.0 < share < 1.0:
-        changes.append(Remedy("law.mapping.force_scale", share * force_scale, force_scale, "-"))
+        gentler = ADVISED_SHARE * share * force_scale
+        changes.append(Remedy("law.mapping.force_scale", gentler, force_scale, "-"))
     stiffest = max(whole.wall.stiffness, 2 * MIN_STIFFNESS)
-    wall = largest_stable(point.at_wall, MIN_STIFFNESS, stiffest, 0.02, 20, BUMP, steps)
+    wall = wall_limit(point, 20, high=stiffest, tolerance=0.02, bump=bump)
     if 0.0 < wall < whole.wall.stiffness:
-        changes.append(Remedy("wall.stiffness", wall, whole.wall.stiffness, "N/m"))
+        softer = ADVISED_SHARE * wall
+        changes.append(Remedy("wall.stiffness", softer, whole.wall.stiffness, "N/m"))
     return changes
 
 

@@ -13,6 +13,7 @@ from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopArm, LoopT
 from farhand.analysis.stability.sampled_law import (
     Memory,
     SampledLaw,
+    is_linear,
     probe_law,
     probe_memory,
     sample_law,
@@ -80,6 +81,7 @@ class Point:
     axis: Array  #: into the wall, in world
     quantum: float  #: encoder step at the coarser of the two tools, [m]; 0 for none
     reflecting: Callable[[float], Array]  #: the law with a multiple of the force at the hand
+    linear: bool = True  #: whether the law is; otherwise this holds for small motions only
 
     def at_wall(self, stiffness: float) -> WholeLoop:
         """All joints with another wall, [N/m]."""
@@ -148,7 +150,8 @@ def operating_point(
         memory=view.memory(),
         observers=(rates[0], rates[1]),
     )
-    return Point(loop, whole, words, axis, view.quantum(quantum), view.reflecting)
+    linear = view.linear()
+    return Point(loop, whole, words, axis, view.quantum(quantum), view.reflecting, linear)
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,14 @@ class _View:
             # Drop efforts that a passive joint would have to exert.
             probed[number] *= station.drives[:, None]
         return probed
+
+    def linear(self) -> bool:
+        """Whether the law is linear within a few millimetres."""
+        # A pen's limiter remembers, so that a jump tells nothing about the law.
+        if isinstance(self._law.mapping, PenMapping):
+            return True
+        self._law.mapping.force_scale = self._felt
+        return is_linear(self._law, *self._sides, self._period)
 
     def memory(self) -> Memory | None:
         """The law's memory, with the force at the hand as it is."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.coupling import Coupling, Side
-from farhand.coupling.admittance import Admittance
+from farhand.coupling.admittance import TIED_S, Admittance
 from farhand.coupling.trial import complaint, raised
 from farhand.errors import BadValue, Mismatch
 from farhand.spatial import rotation_from_vector, rotation_vector
@@ -17,6 +17,12 @@ Array = np.ndarray
 SIGNALS = ("position", "velocity", "force")
 STEPS = {"position": 1e-5, "velocity": 1e-4, "force": 1e-2}
 """Differences by which a law is probed, [m] and [rad], [m/s] and [rad/s], [N] and [N·m]."""
+
+FAR_M = 5e-3
+"""Distance of the tools at which a law's gains are compared with those near rest, [m]."""
+
+MAX_GAIN_CHANGE = 0.2
+"""Share by which the gains of a law that counts as linear may differ there, [-]."""
 
 HANDLE = 12
 """Size of a handle's state: pose and twist."""
@@ -91,6 +97,22 @@ def probe_law(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Array:
     return _probe(law, a, b, dt)[0]
 
 
+def is_linear(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> bool:
+    """Whether a law's efforts rise with the distance of the tools as they do near rest.
+
+    A dead band or a stop does not; a prediction from small changes then holds for small motions
+    only. Arguments and errors: see :func:`probe_law`.
+    """
+    near = probe_law(law, a, b, dt)[:, 0, :, :3]
+    far = np.zeros_like(near)
+    for direction in range(3):
+        by = FAR_M * np.eye(6)[direction]
+        efforts, _ = _difference(law, (a, b), a, "position", by, dt)
+        far[:, :, direction] = efforts
+    largest = max(float(np.abs(near).max()), float(np.abs(far).max()))
+    return bool(np.abs(far - near).max() <= MAX_GAIN_CHANGE * largest)
+
+
 def probe_memory(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Memory | None:
     """The memory of a law with a handle; None for a law without.
 
@@ -124,6 +146,9 @@ def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
         raise _unpredictable(law, raised(error)) from error
     for side in (a, b):
         side.wrench = np.zeros(6)
+    # At first its handle is tied to the tool; a loop is judged by the handle that is free.
+    if isinstance(law, Admittance):
+        _efforts(law, (a, b), TIED_S)
     answers, memory = np.zeros((2, 2, 6, 18)), np.zeros((2, HANDLE, 18))
     for number, side in enumerate((a, b)):
         for kind, signal in enumerate(SIGNALS):
@@ -140,7 +165,7 @@ def _difference(
     law: Coupling, sides: tuple[Side, Side], side: Side, signal: str, by: Array, dt: float
 ) -> tuple[Array, Array]:
     """Central difference of both efforts and of the memory for one signal of one side."""
-    answers, h = [], STEPS[signal]
+    answers, h = [], float(np.abs(by).max())
     for step in (by, -by):
         rotation = side.rotation.copy()
         _shift(side, signal, step)

@@ -12,6 +12,7 @@ from farhand.analysis.stability.loop import Contact
 from farhand.analysis.stability.operating_point import operating_point
 from farhand.analysis.stability.spectrum import largest_stable_delay, stable
 from farhand.arm import Arm
+from farhand.coupling import LAWS
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.rigs import Options, build_rig
 from farhand.running.margin import margin, shaking
@@ -173,10 +174,11 @@ def test_every_remedy_alone_makes_the_loop_calm(rig):
     assert not stable(point.whole)
     advice = {remedy.parameter: remedy for remedy in remedies(point)}
     assert set(advice) == {"--delay", "law.mapping.force_scale", "wall.stiffness"}
-    assert stable(point.at_wall(0.99 * advice["wall.stiffness"].limit))
+    wall = advice["wall.stiffness"].limit
+    assert stable(point.at_wall(1.3 * wall)) and not stable(point.at_wall(1.5 * wall))
     quicker = rig(law="position-force", delay=advice["--delay"].limit, **soft)
     assert stable(operating_point(quicker.session, quicker.world, quicker.parts).whole)
-    scale = 0.98 * advice["law.mapping.force_scale"].limit
+    scale = advice["law.mapping.force_scale"].limit
     gentler = rig(law="position-force", delay=100.0, law__mapping__force_scale=scale, **soft)
     assert stable(operating_point(gentler.session, gentler.world, gentler.parts).whole)
     assert str(advice["wall.stiffness"]).endswith("N/m (now 3e+03)")
@@ -218,3 +220,12 @@ def test_an_arm_that_cannot_move_towards_the_wall_is_said_to_be_so(rig, tmp_path
     assert margin(built) is None
     built.session.run(0.05)
     assert list(shaking(built)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "law"), [*(("dual-arm", law) for law in LAWS), ("youbot", "position-position")]
+)
+def test_no_law_of_the_library_is_called_nonlinear(rig, name, law):
+    """Each is a linear law about rest, with all of its terms."""
+    built = rig(name, law=law)
+    assert operating_point(built.session, built.world, built.parts).linear

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.analysis.stability.sampled_law import probe_law, probe_memory, sample_law
+from farhand.analysis.stability.sampled_law import is_linear, probe_law, probe_memory, sample_law
 from farhand.coupling import Admittance, PositionForce, PositionPosition, Side, Spring
 from farhand.errors import BadValue, Mismatch
 from farhand.mapping import WorkspaceMapping
@@ -98,3 +98,23 @@ def test_an_axis_that_is_no_unit_vector_is_refused(axis):
     """One twice as long used to give a law twice as stiff without a word."""
     with pytest.raises(BadValue, match="unit vector"):
         sample_law(PositionPosition(), *sides(), np.array(axis))
+
+
+class DeadBand(PositionPosition):
+    """Pulls only beyond a few millimetres."""
+
+    def step(self, a, b, dt):
+        on_a, on_b = super().step(a, b, dt)
+        near = np.linalg.norm(self.error[:3]) < 2e-3
+        return a.effort(on_a.wrench * (not near)), b.effort(on_b.wrench * (not near))
+
+
+@pytest.mark.parametrize(
+    ("law", "linear"),
+    [(PositionPosition, True), (PositionForce, True), (Admittance, True), (DeadBand, False)],
+)
+def test_a_dead_band_is_no_linear_law(law, linear):
+    """Near rest it has no gain at all, so that a prediction from there says nothing of a run."""
+    a, b = sides()
+    assert is_linear(law(), a, b) == linear
+    np.testing.assert_array_equal(a.position, 0.0)
