@@ -47,7 +47,7 @@ WEAK_LEADER = 0.08  # share of the torque limits with which the leader cannot ho
 
 FRICTION_OFFSET: Setting = ("rig.friction_offset", True)
 COMMAND_ONLY: tuple[Setting, ...] = (FRICTION_OFFSET, ("leader.assist.feels_hand", False))
-HANDS = (500.0, 2000.0, 10_000.0)  # [N/m]
+HANDS = (500.0, 1000.0, 2000.0, 10_000.0)  # [N/m]; the rig has 1000
 MOTION_THRESHOLD = 1e-3  # travel that counts as motion, [m]
 
 
@@ -275,21 +275,22 @@ def _starting_force(result: Run) -> float:
 
 @experiment("D-51")
 def calibrated() -> Finding:
-    """Largest force of the assumed hand in a slow pull, beside virtual work."""
-    result = slow_pull()
-    needed = _largest_force(result)
-    first, last = (_virtual_work(result.signal("leader", "q")[row]) for row in (0, -1))
-    on, off = (float(position_error(slow_pull(*settings))[-1]) for settings in ((), NO_WRENCH))
-    others = ", ".join(f"{k:g} N/m {_largest_force(slow_pull(*_hand(k))):.1f}" for k in HANDS)
+    """Largest force in a slow pull, for every assumed hand; the value is the one furthest off."""
+    pulls = {k: slow_pull(*_hand(k)) for k in HANDS}
+    forces = {k: _largest_force(result) for k, result in pulls.items()}
+    worst = max(forces.values(), key=lambda newton: abs(newton - 26.0))
+    first, last = (_virtual_work(pulls[1000.0].signal("leader", "q")[row]) for row in (0, -1))
+    on, off = (float(position_error(result)[-1]) for result in (slow_pull(), slow_pull(*NO_WRENCH)))
+    listed = ", ".join(f"{k:g} N/m {newton:.1f} N" for k, newton in forces.items())
     note = (
-        f"with the assumed hand of 1000 N/m; by its stiffness in N: {others}: a soft hand lets the "
-        "tool turn and stop short, a stiff one drags every joint and leaves the ± 3 N. Virtual "
-        f"work {first:.1f} N at q_A, {last:.1f} N at the end; the law does not know the friction, "
-        f"so the hand force misleads it: ‖e_p‖ {on:.0f} mm with F/T, {off:.1e} mm without"
+        f"by the stiffness of the assumed hand: {listed}. A soft one lets the tool turn and stop "
+        "short, a stiff one drags every joint. The friction was chosen from the published force "
+        f"by virtual work at q_A, so those {first:.1f} N prove nothing; at the end of the move "
+        f"it is {last:.1f} N. The law does not know the friction, so the hand force misleads it: "
+        f"‖e_p‖ {on:.0f} mm with F/T, {off:.1e} mm without"
     )
     plot = Figure("Dry friction and its offset", _friction_plot)
-    ok = abs(needed - 26.0) <= 3.0 and abs(first - 26.0) < 0.1
-    return Finding(needed, ok, note, figures=(plot,))
+    return Finding(worst, abs(worst - 26.0) <= 3.0, note, figures=(plot,))
 
 
 def _largest_force(result: Run) -> float:

@@ -56,9 +56,9 @@ def coriolis() -> Finding:
 
 @experiment("D-09")
 def friction() -> Finding:
-    """The follower coasts with the right and the printed sign; the law knows the same friction."""
-    right, printed = _coast(1.0), _coast(-1.0)
-    decreases = bool((np.diff(right) < 0.0).all())
+    """The rig's follower coasts, and one with the printed sign; the law knows the same friction."""
+    right, printed = _coast_in_rig(), _coast(-1.0)
+    decreases = bool((np.diff(right) < 0.0).all() and (np.diff(_coast(1.0)) < 0.0).all())
     law = _friction_in_law()
     note = (
         f"kinetic energy left after 0.3 s; with the printed sign ×{printed[-1]:.1f}; "
@@ -158,6 +158,21 @@ def _coast(sign: float) -> Array:
         plant.advance(step * MS)
         arm.update(plant.q, plant.v)
         energies.append(arm.kinetic_energy())
+    return np.array(energies) / energies[0]
+
+
+def _coast_in_rig() -> Array:
+    """The same of the follower in the rig's world, without gravity."""
+    rig = dual_arm("virtual-constraints", "rest", ("rig.gravity", 0.0))
+    port, arm = rig.world.ports["follower"], rig.session.stations[1].arm
+    port.v[:] = 0.5 * SPEED
+    rig.world.refresh()
+    energies = []
+    for step in range(301):
+        rig.world.advance(step * MS)
+        arm.update(port.q, port.v)
+        energies.append(arm.kinetic_energy())
+    rig.close()
     return np.array(energies) / energies[0]
 
 

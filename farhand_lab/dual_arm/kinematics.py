@@ -71,18 +71,20 @@ def tables() -> Finding:
 
 @experiment("D-02")
 def chain() -> Finding:
-    """The chain with the corrected wrist and the printed one, and a d4 that is in neither table."""
-    cb = DHArm.load("ur5e", "cb")
+    """The chain with the corrected wrist and the printed one, against its own DH table and ours."""
+    cb, arm = DHArm.load("ur5e", "cb"), Arm.of(load_robot("ur5e", "cb"))
     own = replace(cb, d=np.array([0.163, 0.0, 0.0, 0.134, 0.1, 0.1]))
     sampled = [q for q, _ in states("chain", 1000)]
     worst = max(largest(_chain(q, WRIST) - own.pose(q)) for q in sampled)
     d4, printed = (
-        np.array([np.linalg.norm((_chain(q, wrist) - cb.pose(q))[:3, 3]) for q in sampled])
+        np.array([np.linalg.norm((_chain(q, wrist) - _tool(arm, q))[:3, 3]) for q in sampled])
         for wrist in (WRIST, 0.051)
     )
     ok = worst < 1e-12 and np.ptp(d4) < 1e-12 and abs(d4[0] - 3e-3) < 1e-12
     ok = ok and abs(np.mean(printed) - 0.102) < 1e-3
-    note = f"{1e3 * d4[0]:.1f} mm from set CB; as printed {1e3 * np.mean(printed):.0f} mm"
+    note = (
+        f"{1e3 * d4[0]:.1f} mm from the arm of set CB; as printed {1e3 * np.mean(printed):.0f} mm"
+    )
     return Finding(worst, bool(ok), note)
 
 

@@ -87,10 +87,10 @@ MUTATIONS += [
     Mutation(
         "no wrenches", "the law ignores the measured wrenches", ("D-25", "D-36", "D-40")
     ).change(ArmTerms, "update", _terms(wrench=0.0)),
-    Mutation("wrong K_d", "the derivative gain is 10 % too low", ("D-18", "D-19")).change(
+    Mutation("wrong K_d", "the derivative gain is 10 % too low", ("D-19",)).change(
         VirtualConstraints, "__post_init__", _gains(derivative=0.9)
     ),
-    Mutation("wrong K_p", "the proportional gain is 10 % too low", ("D-18", "D-37")).change(
+    Mutation("wrong K_p", "the proportional gain is 10 % too low", ("D-37",)).change(
         VirtualConstraints, "__post_init__", _gains(proportional=0.9)
     ),
     Mutation(
@@ -113,7 +113,7 @@ MUTATIONS += [
         FrictionOffset, "torque", _nothing
     ),
     Mutation(
-        "friction doubled", "the leader's dry friction is twice the calibrated", ("D-51",)
+        "friction doubled", "the leader's dry friction is twice the calibrated", ("D-50",)
     ).change(
         parts, "set_frictionloss", lambda whole: lambda values: whole(2.0 * np.asarray(values))
     ),

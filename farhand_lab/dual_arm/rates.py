@@ -17,6 +17,7 @@ from farhand.plants import JointTorque
 from farhand.plants.drivers.worker import Latest, Stamped, Timing
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot
+from farhand.world import Placed, World
 from farhand_lab.dual_arm.pair import PLACES
 from farhand_lab.dual_arm.signals import least_singular_values
 from farhand_lab.dual_arm.threads import (
@@ -59,6 +60,7 @@ ASSUMED: dict[str, tuple[float, float]] = {
 # standard deviation of the wall's force in the last second, [N]
 STILL = 1.0
 SHAKING = 20.0
+THREAD_RATES = (20.0, 157.0, 1000.0)  # slowest, published, fastest, [Hz]
 
 
 @dataclass(frozen=True)
@@ -141,9 +143,17 @@ def singular_pose() -> Finding:
 
 @experiment("D-28")
 def time_base() -> Finding:
-    """Even loops of an arm at 20, 157 and 1000 Hz, and the steps of loops of random length."""
+    """The rig's world at loops of random length; the emulated thread at 20, 157 and 1000 Hz."""
     worst = 0
-    for rate in (20.0, 157.0, 1000.0):
+    robot = load_robot("point3")
+    world, rng = World({"point": Placed(robot)}, STEP_NS), generator("lengths of a world's loops")
+    for rate in THREAD_RATES:
+        began_ns, passed_ns = world.now_ns, 0
+        while passed_ns < 60_000_000_000:
+            passed_ns += int(rng.integers(period(rate) // 2, 3 * period(rate) // 2))
+            world.advance(began_ns + passed_ns)
+            worst = max(worst, abs(began_ns + passed_ns - world.now_ns))
+    for rate in THREAD_RATES:
         thread = SimulationThread(_point(), period(rate))
         for to_ns in range(0, 60_000_000_001, 1_000_000_000):
             published_ns = thread.read(to_ns).time_ns
@@ -378,6 +388,12 @@ MUTATIONS = Mutations()
 def one_step_per_loop(due, self, elapsed_ns):
     """The simulation makes one step per loop and calls it elapsed time."""
     return 1
+
+
+@MUTATIONS.of(World, "advance", "D-28")
+def one_step_per_call(advance, self, to_ns):
+    """The world makes one step however much time has passed."""
+    advance(self, self.now_ns + self.step_ns)
 
 
 @MUTATIONS.of(Stepper, "due", "D-28")

@@ -11,24 +11,19 @@ import time
 import numpy as np
 
 import farhand_lab.benchmarks.kinematics
-from farhand.analysis.history import History
 from farhand.arm import Arm
-from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling.constraint_terms import ArmTerms
-from farhand.coupling.virtual_constraints import VirtualConstraints
-from farhand.loop.bridges.direct import DirectBridge
-from farhand.loop.session import Session
-from farhand.loop.station import Station
 from farhand.robots import Robot, load_robot
 from farhand.robots.edits import scale_mass, set_damping
-from farhand.spatial import rotation_vector
-from farhand.world import ImpedanceHand, Placed, World
+from farhand.spatial import adjoint, rotation_vector
 from farhand_lab.benchmarks.kinematics import generic
 from farhand_lab.benchmarks.measure import Benchmark, measure
 from farhand_lab.dh import DHArm
 from farhand_lab.dual_arm.pair import PLACES, REST, VISCOUS, Pair, largest, rig_pair, states
+from farhand_lab.dual_arm.signals import coupled_rig, position_error
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation, Mutations
+from farhand_lab.trial import run
 
 Array = np.ndarray
 
@@ -77,11 +72,14 @@ def another_arm() -> Finding:
 
 @experiment("D-58")
 def compiled_path() -> Finding:
-    """Pose and body Jacobian by NumPy from the DH table, and by compiled code from the model."""
+    """Pose and body Jacobian by NumPy from the DH table, by compiled code, and of the rig's arm."""
     slow, quick = generic(), farhand_lab.benchmarks.kinematics.fast()
-    equal = 0.0
-    for q, _ in states("paths", 200):
-        equal = max(equal, *(largest(a - b) for a, b in zip(slow(q), quick(q), strict=True)))
+    arm, equal = Arm.of(load_robot("ur5e")), 0.0
+    for q, v in states("paths", 200):
+        arm.update(q, v)
+        in_tool = adjoint(arm.rotation, np.zeros(3)).T
+        for path in (quick(q), (arm.position, arm.rotation, in_tool @ arm.J)):
+            equal = max(equal, *(largest(a - b) for a, b in zip(slow(q), path, strict=True)))
     q = load_robot("ur5e").home
     peers = {"generic": lambda: _ignore(slow(q))}
     times = measure(Benchmark("paths", lambda: (lambda: _ignore(quick(q)), None, peers), calls=100))
@@ -157,22 +155,13 @@ def _residual(leader: str, follower: str) -> float:
 
 @shared
 def _lift(leader: str, follower: str) -> float:
-    """Largest position error while a hand lifts the leader by 0.2 m in 1.5 s, [m]."""
-    robots = {"leader": _robot(leader), "follower": _robot(follower, 0.25)}
-    world = World({name: Placed(robot, PLACES[name]) for name, robot in robots.items()})
-    world.touch("leader", "hand", ImpedanceHand(path=HandPath([Move(0.5, 1.5, (0.0, 0.0, 0.2))])))
-    one, two = (Station.of(world, name, name) for name in robots)
-    session = Session(
-        [one, two], bridges=[DirectBridge(VirtualConstraints(), one, two)], worlds=[world]
-    )
-    history = History(session.telemetry.path)
-    session.commands.post("engage")
-    session.run(2.5, lambda: _ignore(history.pull()))
-    session.close()
-    height = history.signal("leader", "position_tool_in_world")[:, 2]
-    if session.trips or height[-1] - height[0] < 0.19:
+    """Largest position error while the rig's hand lifts the leader by 0.2 m in 1.5 s, [m]."""
+    robots = ("rig.leader_robot", leader), ("rig.follower_robot", follower)
+    result = run(coupled_rig("free", *robots, ("rig.mass_scale", 0.25)), 2.5)
+    height = result.signal("leader", "position_tool_in_world")[:, 2]
+    if result.rig.session.trips or height[-1] - height[0] < 0.19:
         return float("nan")
-    return float(np.linalg.norm(history.signal("coupling", "error")[:, :3], axis=1).max())
+    return 1e-3 * float(position_error(result).max())
 
 
 MUTATIONS = Mutations(
