@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from farhand.control.trajectory.paths import HandPath, Move
@@ -82,3 +83,9 @@ def refusal(call: Callable[..., object], *inputs: Any) -> str:
     except FarhandError as error:
         return str(error)
     return ""
+
+
+def processor_wait() -> float:
+    """How long this thread was ready to run and had no processor, so far, [s]; Linux only."""
+    times = Path("/proc/thread-self/schedstat")
+    return 1e-9 * int(times.read_text().split()[1]) if times.exists() else 0.0
