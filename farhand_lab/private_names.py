@@ -47,7 +47,6 @@ TABLE = [
     PrivateName("farhand.arm", "_WORLD_ALIGNED", "Jacobians in the tool's own axes"),
     PrivateName("farhand.console.things", "_surfaces", "leave one limit undrawn"),
     PrivateName("farhand.console.tuning", "Tuning._shown", "forms that pass no value on"),
-    PrivateName("farhand.control.joint.limb", "LimbController._follow", "trust the measured start"),
     PrivateName("farhand.control.tool.direct_force", "DirectForce._SELECT", "wrong distribution"),
     PrivateName("farhand.control.tool.task", "PoseLoop._sign", "no boundary layer"),
     PrivateName("farhand.control.tool.task", "TaskController._begin_fade", "switch without fade"),

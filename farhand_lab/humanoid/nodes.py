@@ -214,7 +214,8 @@ def device(node: Node, addresses: Addresses, until: float) -> DeviceLog:
     near, log = np.zeros(3), DeviceLog(os.getpid(), 0, [], 0.0, 0.0, 0, 0.0)
     last, began, waited = 0, time.monotonic(), processor_wait()
     while (now := time.monotonic()) < until:
-        pen = np.array([0.01, 0.004, -0.002]) * np.sin(4.0 * (now - began))
+        # within reach: beyond it the limb keeps its last posture, which depends on what was lost
+        pen = np.array([0.005, 0.002, -0.001]) * np.sin(4.0 * (now - began))
         number = len(sent) + 1
         sent[number] = (now, pen)
         node.send(PenState(np.append(pen, number)), addresses.robot)
