@@ -102,6 +102,10 @@ class Admittance(Coupling):
         handle.position[:], handle.rotation[:], handle.twist[:] = a.position, a.rotation, a.twist
         self._since = 0.0
 
+    def settle(self) -> None:
+        """Set the handle free."""
+        self._since = TIED_S
+
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
         """Move the handle; pull the leader to it and the follower to the mapped leader."""
         self.measure(a, b)

@@ -72,6 +72,10 @@ class Coupling(ABC):
         """Make the present poses of both sides the ones that belong together."""
         self.mapping.capture(a.position, a.rotation, b.position, b.rotation)
 
+    def settle(self) -> None:
+        """Skip what only follows an engagement; for predictions of the law as it runs on."""
+        return
+
     def record(self, stream: Channels) -> None:
         """Declare channels for what the law publishes beside its error; most have nothing."""
         return

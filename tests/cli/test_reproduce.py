@@ -32,6 +32,9 @@ def test_a_result_that_differs_is_printed_and_the_exit_code_is_0(farhand_command
         "verdict",
         "source",
         "note",
+        "path",
+        "configuration",
+        "commit",
     }
     assert "1 pass, 1 differs" in said.out and "the cause" in said.out
     assert "A large error" in (tmp_path / "report" / "index.html").read_text()

@@ -142,6 +142,7 @@ def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
     """Efforts, 2 × 2 × 6 × 18, and memory, 2 × n × 18, over the signals of both sides."""
     try:
         law.engage(a, b)
+        law.settle()
     except Exception as error:  # your law may raise anything
         raise _unpredictable(law, raised(error)) from error
     for side in (a, b):
