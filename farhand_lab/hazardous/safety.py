@@ -341,10 +341,9 @@ MUTATIONS = Mutations()
 
 
 @MUTATIONS.of(OverheatStop, "check", "C-59")
-def overheat_latch(check, self, temperature, flag, now_ns):
-    """A cooled sensor forgets."""
-    self.trip = None
-    return check(self, temperature, flag, now_ns)
+def overheat_limit(check, self, temperature, flag, now_ns):
+    """The sensor is believed to be 20 °C cooler, and its own flag is not looked at."""
+    return check(self, temperature - 20.0, False, now_ns)
 
 
 @MUTATIONS.of(GripperCommand, "velocity", "C-55")
