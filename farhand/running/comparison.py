@@ -119,13 +119,18 @@ def measure(case: Case) -> dict[str, Any]:
         free, soft = impedance(case), impedance(case, SOFT_STIFFNESS)
         row["impedance"] = {
             "frequency": FREQUENCIES.tolist(),
-            "free": np.abs(free).tolist(),
-            "soft": np.abs(soft).tolist(),
+            "free": _finite(free),
+            "soft": _finite(soft),
             "inertia": inertia(free),
         }
     except FarhandError as error:
         row["refused"] = str(error)
     return row
+
+
+def _finite(response: Array) -> list[float | None]:
+    """Sizes, None where nothing was measured."""
+    return [float(size) if math.isfinite(size) else None for size in np.abs(response)]
 
 
 def own_inertia(rig: str, settings: tuple[tuple[str, object], ...] = ()) -> float:
@@ -218,7 +223,10 @@ def _settling(signals: Signals, start: int, steady: float) -> float:
 
 
 def impedance(case: Case, stiffness: float = 0.0) -> Array:
-    """F_h/x_h of the shaken leader per frequency, with a spring [N/m] at the follower or none."""
+    """F_h/x_h of the shaken leader per frequency, with a spring [N/m] at the follower or none.
+
+    NaN if a guard stopped the run: what was measured then is not the law.
+    """
     rig = case.build("free", ("wall.present", False), ("hand.open", True))
     along = directions(rig)
     (leader, to), (follower, into) = along.items()
@@ -227,6 +235,8 @@ def impedance(case: Case, stiffness: float = 0.0) -> Array:
     if stiffness:
         shakers[follower] = Shaker(FREQUENCIES, 0.0, into, stiffness=stiffness)
     signals = shake(rig.session, rig.world, shakers, along, 6.0).after(2.0)
+    if rig.session.trips:
+        return np.full(len(FREQUENCIES), np.nan)
     force = components(signals.force_hand, FREQUENCIES, signals.dt)
     return force / components(signals.position_hand, FREQUENCIES, signals.dt)
 

@@ -94,3 +94,10 @@ def test_the_leader_by_itself_has_the_users_settings_but_for_those_of_the_coupli
     monkeypatch.setattr(comparison, "impedance", lambda case: seen.append(case) or -np.ones(6))
     own_inertia("dual-arm", (("law.spring.stiffness", 800.0), ("rig.leader_robot", "ur10e")))
     assert [case.settings for case in seen] == [(("rig.leader_robot", "ur10e"),)]
+
+
+def test_a_law_that_trips_while_it_is_shaken_has_no_inertia():
+    """What a stopped arm does is not what the law feels like."""
+    stopping = Case("dual-arm", "position-position", settings=(("leader.guard.speed", 0.01),))
+    response = impedance(stopping)
+    assert np.isnan(response).all() and np.isnan(comparison.inertia(response))
