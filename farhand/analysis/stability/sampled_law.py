@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.coupling import Coupling, Side
-from farhand.coupling.admittance import TIED_S, Admittance
+from farhand.coupling.admittance import Admittance
 from farhand.coupling.trial import complaint, raised
 from farhand.errors import BadValue, Mismatch
 from farhand.spatial import rotation_from_vector, rotation_vector
@@ -147,9 +147,6 @@ def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
         raise _unpredictable(law, raised(error)) from error
     for side in (a, b):
         side.wrench = np.zeros(6)
-    # At first its handle is tied to the tool; a loop is judged by the handle that is free.
-    if isinstance(law, Admittance):
-        _efforts(law, (a, b), TIED_S)
     answers, memory = np.zeros((2, 2, 6, 18)), np.zeros((2, HANDLE, 18))
     for number, side in enumerate((a, b)):
         for kind, signal in enumerate(SIGNALS):
