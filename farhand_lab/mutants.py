@@ -364,7 +364,10 @@ class Bench:
             if rows is None:
                 print(f"{file} does not come to its end in plain Python, and judges nothing")
             else:
-                path.write_text(json.dumps(rows))
+                # Several runs may share the folder: nobody reads half a file.
+                part = path.with_suffix(f".{os.getpid()}")
+                part.write_text(json.dumps(rows))
+                part.replace(path)
 
     def judge(self, mutant: Mutant, tests: list[str], seconds: float) -> tuple[str, str]:
         """Its verdict, and the test that caught it."""
