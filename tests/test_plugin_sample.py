@@ -28,9 +28,11 @@ def installed(tmp_path_factory):
     return run
 
 
-def test_its_rig_is_listed_with_its_scenarios(installed):
+def test_its_plant_and_its_rig_are_listed(installed):
     """Beside those that come with Farhand."""
-    rigs = {rig["name"]: rig for rig in json.loads(installed("list", "--json", "-").stdout)["rigs"]}
+    listed = json.loads(installed("list", "--json", "-").stdout)
+    rigs = {rig["name"]: rig for rig in listed["rigs"]}
+    assert {"ur:HOST", "sine:AMPLITUDE"} <= {plant["name"] for plant in listed["plants"]}
     assert {"dual-arm", "two-pens"} <= set(rigs)
     assert [scenario["name"] for scenario in rigs["two-pens"]["scenarios"]] == ["push"]
 

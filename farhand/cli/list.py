@@ -16,13 +16,14 @@ Rows = list[dict[str, Any]]
 
 
 def list_names(json: JsonPath = None) -> None:
-    """List rigs and scenarios, robots, coupling laws, layers, friction models and experiments.
+    """List rigs, scenarios, plants, robots, laws, layers, friction models and experiments.
 
     Example: [bold]farhand list[/bold]
     """
     check_file(json)
     names = {
         "rigs": _rigs(),
+        "plants": _plants(),
         "robots": _robots(),
         "laws": _laws(),
         "layers": _layers(),
@@ -59,6 +60,12 @@ def _rigs() -> Rows:
         }
         for name in rig_names()
     ]
+
+
+def _plants() -> Rows:
+    from farhand.rigs.external_plants import plants
+
+    return [{"name": name, "title": _summary(kind)} for name, kind in plants()]
 
 
 def _robots() -> Rows:
@@ -124,6 +131,7 @@ def _show(names: dict[str, Rows]) -> None:
         ("Laws", _titles(names["laws"])),
         ("Layers", _titles(names["layers"])),
         ("Friction models", _titles(names["friction"])),
+        ("Plants, for --leader and --follower", _titles(names["plants"])),
         ("Robots", _titles(names["robots"])),
         ("Experiments", experiments),
     ):

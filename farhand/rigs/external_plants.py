@@ -46,7 +46,7 @@ def check(plant: str, options: Options, devices: bool = True, arms: bool = True)
     if plant == SIMULATED:
         return
     if plant_class(plant) is None or not (devices if is_device(plant) else arms):
-        allowed = list(_names(devices, arms))
+        allowed = [use for use, kind in plants() if (arms if kind.stand_in is None else devices)]
         name = plant.partition(":")[0]
         usage = next((one for one in allowed if one.partition(":")[0] == name), None)
         if usage is not None:
@@ -60,12 +60,11 @@ def check(plant: str, options: Options, devices: bool = True, arms: bool = True)
         raise Mismatch(f"{plant} runs in wall time: omit --headless, or add --clock wall")
 
 
-def _names(devices: bool, arms: bool) -> Iterator[str]:
-    """What a user may write for a plant in this place."""
+def plants() -> Iterator[tuple[str, type[Plant]]]:
+    """What a user may write after ``--leader`` or ``--follower``, and the class it stands for."""
     for name in sorted(plugins.found(GROUP)):
-        kind = plugins.load_subclass(GROUP, name, "plant", Plant)
-        if arms if kind.stand_in is None else devices:
-            yield f"{name}:{kind.address_hint}" if kind.address_hint else name
+        kind: type[Plant] = plugins.load_subclass(GROUP, name, "plant", Plant)
+        yield f"{name}:{kind.address_hint}" if kind.address_hint else name, kind
 
 
 def leader_robot(plant: str, robot: str) -> str:

@@ -28,7 +28,8 @@ def test_every_name_is_listed_with_what_it_is(farhand_command, tmp_path, toy_rig
     ]
     assert {s["name"] for s in found["rigs"][0]["scenarios"]} >= {"wall", "press", "free", "rest"}
     assert all(row["title"] and "\\" not in row["title"] for rows in found.values() for row in rows)
-    shown = ("laws", "layers", "friction", "rigs", "robots")
+    assert {plant["name"] for plant in found["plants"]} >= {"ur:HOST", "gamepad", "spacemouse"}
+    shown = ("laws", "layers", "friction", "rigs", "robots", "plants")
     assert all(row["name"] in said.out for section in shown for row in found[section])
 
 
