@@ -31,10 +31,10 @@ class UrdfLimit:
 
     @property
     def has_range(self) -> bool:
-        """Whether it states a range; zeros at a continuous joint are none."""
+        """Whether it states a range; zeros and infinities at a continuous joint are none."""
         if self.lower is None or self.upper is None:
             return False
-        return not self.continuous or self.lower < self.upper
+        return not self.continuous or 0.0 < self.upper - self.lower < math.inf
 
 
 def is_urdf(path: Path) -> bool:
@@ -72,13 +72,15 @@ def limit_continuous(spec: mujoco.MjSpec, path: Path) -> list[str]:
     limited = []
     for name, limit in urdf_limits(path).items():
         joint = spec.joint(name)
-        if joint is None or not (limit.continuous and limit.has_range):
+        if joint is None or not limit.continuous:
             continue
-        assert limit.lower is not None and limit.upper is not None
-        if math.isfinite(limit.upper - limit.lower):
-            joint.range = [limit.lower, limit.upper]
-            joint.limited = mujoco.mjtLimited.mjLIMITED_TRUE
-            limited.append(f"{name} from {limit.lower:g} to {limit.upper:g} rad")
+        if not limit.has_range:
+            # some versions of MuJoCo keep the infinities of a range that they do not use
+            joint.range = [0.0, 0.0]
+            continue
+        joint.range = [limit.lower, limit.upper]
+        joint.limited = mujoco.mjtLimited.mjLIMITED_TRUE
+        limited.append(f"{name} from {limit.lower:g} to {limit.upper:g} rad")
     if not limited:
         return []
     return [f"{path.name}: continuous joints with a range count as revolute: {', '.join(limited)}"]
