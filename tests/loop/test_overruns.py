@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from farhand.loop.clock import VirtualClock
 from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.robots import Placement, load_robot
@@ -196,11 +197,22 @@ def test_the_ticks_are_timed_and_their_lateness_is_kept(loop):
     assert session.cycle.late.largest == 7 * MS
 
 
-def test_the_time_of_a_tick_goes_to_the_sections_that_took_it(loop, monkeypatch):
+def test_every_run_waits_for_times_from_its_own_start(loop):
+    """A session that was paused does not hurry after the time that passed meanwhile."""
+    clock = Stalling()
+    session = loop(clock)
+    session.run(0.004)
+    session.run(0.003)
+    assert clock.waited == [0, MS, 2 * MS, 3 * MS, 0, MS, 2 * MS]
+    assert session.made == list(range(0, 7 * MS, MS))
+
+
+@pytest.mark.parametrize("clock", [Stalling(), VirtualClock()], ids=["wall", "virtual"])
+def test_the_time_of_a_tick_goes_to_the_sections_that_took_it(loop, monkeypatch, clock):
     """Physics 100 µs and the rest 10 µs for commands, 20 µs to sense, 50 µs to act, 30 µs beside;
     a tick is all of it but the physics.
     """
-    session, now = loop(Stalling()), [0]
+    session, now = loop(clock), [0]
     timer = SimpleNamespace(perf_counter_ns=lambda: now[0])
     monkeypatch.setattr("farhand.loop.session.time", timer)
 
@@ -217,8 +229,11 @@ def test_the_time_of_a_tick_goes_to_the_sections_that_took_it(loop, monkeypatch)
         part.step = taking(microseconds, part.step)
     session.add(taking(30, lambda now_ns: None))
     session.run(0.005)
+    assert session.tick_ns[:6].tolist() == [110_000] * 5 + [0]
+    assert [part.calls for part in session.parts] == [5, 5, 5]
+    if session.cycle is None:
+        return
     took = {name: meter.histogram.largest for name, meter in session.cycle.meters.items()}
     expected = {"physics": 100, "commands": 10, "read": 20, "law": 0, "write": 50, "other": 30}
     assert took == {name: 1000 * microseconds for name, microseconds in expected.items()}
     assert session.cycle.tick.largest == 110_000
-    assert session.tick_ns[:6].tolist() == [110_000] * 5 + [0]
