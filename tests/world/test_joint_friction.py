@@ -66,6 +66,17 @@ def test_dry_friction_is_the_robots_own_plus_the_models_at_its_speed():
     assert not world.ports["arm"].pushed.any()
 
 
+@pytest.mark.parametrize(("low", "high"), [(-3.0, 2.0), (-2.0, 3.0)])
+def test_a_joint_at_rest_is_held_with_the_larger_of_what_it_takes_either_way(low, high):
+    """The engine's dry friction knows one size for both."""
+    world = World({"arm": Placed(UR5E)}, TICK, gravity=0.0)
+    model = make("coulomb", 6, coulomb=1.0)
+    bounds = np.full(6, low), np.full(6, high)
+    model.__class__ = type("Uneven", (type(model),), {"hold": property(lambda self: bounds)})
+    world.add_friction("arm", JointFriction(model, world, "arm"))
+    np.testing.assert_allclose(world.model.dof_frictionloss, 3.0)
+
+
 def test_a_mass_on_bristles_moves_as_friction_and_inertia_solved_together_say():
     """Three slides beside an arm, one of them vertical, in the steps of the implicit solution."""
     robot, parameters = load_robot("point3"), {"coulomb": 0.2, "breakaway": 0.3, "viscous": 0.05}

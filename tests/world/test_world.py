@@ -376,7 +376,11 @@ def test_what_acts_on_the_joints_has_an_account(kind):
         world.push("arm", JointPush(np.ones(6)))
     elif kind == "friction":
         world.add_friction("arm", GearFriction(Gears()))
-    assert ("push" in world.ports["arm"].work) is (kind != "nothing")
+    port = world.ports["arm"]
+    assert ("push" in port.work) is (kind != "nothing")
+    if kind == "springs":
+        expected = {joint: -spring.torque(port.q[joint]) for joint, spring in robot.springs.items()}
+        assert {joint: port.pushed[joint] for joint in np.flatnonzero(port.pushed)} == expected
 
 
 def test_a_name_is_used_once_in_the_account_of_a_robot():

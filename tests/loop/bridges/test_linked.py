@@ -8,6 +8,7 @@ import pytest
 from farhand.coupling import PositionPosition
 from farhand.link.channel import Channel
 from farhand.link.endpoint import connect
+from farhand.link.layers import LayerPort
 from farhand.link.packet import Packet
 from farhand.loop.bridges.linked import LinkEnd, PortEnergy
 from farhand.loop.station import Station
@@ -23,10 +24,11 @@ class Slow(Channel):
     """A channel that takes its time."""
 
     def __init__(self, delay_ns: int) -> None:
-        self.delay_ns, self.under_way = delay_ns, []
+        self.delay_ns, self.under_way, self.uneven_ns = delay_ns, [], 0
 
     def send(self, now_ns: int, data: bytes) -> None:
-        self.under_way.append((now_ns + self.delay_ns, data))
+        extra_ns = self.uneven_ns if now_ns // MS % 7 == 0 else 0
+        self.under_way.append((now_ns + self.delay_ns + extra_ns, data))
 
     def receive(self, now_ns: int) -> list[bytes]:
         arrived = [data for at_ns, data in self.under_way if at_ns <= now_ns]
@@ -34,15 +36,32 @@ class Slow(Channel):
         return arrived
 
 
+class Listening(LayerPort):
+    """A layer that lets everything through and keeps what it is told."""
+
+    def hear(self, given, taken) -> None:
+        self.heard = given.tolist(), taken.tolist()
+
+    def arrive(self, twist, wrench) -> None:
+        self.arrived = twist.tolist(), wrench.tolist()
+
+    def lead(self, remote, position, rotation, twist, force, dt) -> None:
+        self.force = force.copy()
+
+    def part(self, force, dt) -> None:
+        self.parted = force.copy()
+
+
 class Played:
     """An end of a link in ticks of 1 ms; ``says`` is what its peer sends in each."""
 
-    def __init__(self, role: str, delay_ns: int = 5 * MS, **says) -> None:
+    def __init__(self, role: str, delay_ns: int = 5 * MS, port=None, **says) -> None:
         world = World({role: Placed(POINT3)}, gravity=0.0)
         self.station = Station.of(world, role, role, gravity=0.0)
         self.there, self.back = Slow(delay_ns), Slow(delay_ns)
         ours, self.peer = connect(Packet(3, 3, 1), Packet(3, 3, 1), self.there, self.back)
-        self.end = LinkEnd(self.station, PositionPosition(), ours, watchdog=Watchdog(silence=0.05))
+        watchdog = Watchdog(silence=0.05)
+        self.end = LinkEnd(self.station, PositionPosition(), ours, watchdog=watchdog, port=port)
         self.says = {"engaged": False, "engagement_id": 0, "deadman_held": True, **says}
         self.shape, self.talks, self.now_ns = (1.0, 1.0, 0.0, 0.0, 0.0), True, 0
         self.offset = np.zeros(3)
@@ -314,3 +333,106 @@ def test_the_energies_that_are_sent_are_those_of_the_port():
     packet = played.end.endpoint.outgoing
     np.testing.assert_allclose(packet.port_energy_in, np.arange(6.0))
     np.testing.assert_allclose(packet.port_energy_out, np.arange(6.0) - 1.0)
+
+
+def test_a_layer_is_told_how_long_content_takes_there_and_back():
+    """Over an uneven line packets wait to be played at an even age, here and at the other end; what
+    is known of the other side is that much older.
+    """
+    played = following(port=Listening())
+    assert played.end.port.round_trip == pytest.approx(10e-3, abs=1e-12)
+    played.back.uneven_ns = 3 * MS
+    played.run(100)
+    waited = []
+    for _ in range(10):
+        played.run(1)
+        playout, endpoint = played.end.playout, played.end.endpoint
+        waited.append(playout.waits_ns)
+        expected_ns = endpoint.round_trip_ns + 2 * playout.waits_ns
+        assert played.end.port.round_trip == pytest.approx(expected_ns * 1e-9)
+        age_ns = endpoint.age_ns(played.now_ns) + playout.behind_ns
+        assert played.end.remote.age == pytest.approx(age_ns * 1e-9)
+    assert max(waited) >= MS
+
+
+def test_a_layer_hears_the_energies_and_the_motion_of_the_other_end():
+    """What the other end put in and took out, and how the coupling pushes on its arm."""
+    given, taken, twist, wrench = np.arange(24.0).reshape(4, 6)
+    energies = {"port_energy_in": given, "port_energy_out": taken}
+    played = following(port=Listening(), **energies, tool_twist=twist, commanded_wrench=wrench).run(
+        20
+    )
+    assert played.end.port.heard == (given.tolist(), taken.tolist())
+    assert played.end.port.arrived == (twist.tolist(), wrench.tolist())
+    played.end.port.given[:], played.end.port.taken[:] = 3.0, 4.0
+    played.end.send(played.now_ns)
+    packet = played.end.endpoint.outgoing
+    assert (packet.port_energy_in[0], packet.port_energy_out[0]) == (3.0, 4.0)
+
+
+def test_the_force_on_a_follower_goes_back_with_the_gain_of_the_engagement():
+    """The layer books minus the effort with the gain it was asked with, a tick later; also while it
+    fades after parting. What is cut here because this side tripped still fades for the other side.
+    """
+    played = following(engaged=True, port=Listening(), tool_position=np.array([0.01, 0.0, 0.0]))
+    played.says["engagement_id"] = 5
+    played.run(100)
+    played.says["tool_position"] = np.array([0.02, 0.0, 0.0])
+    played.run(20)
+    end, port = played.end, played.end.port
+    for _ in range(5):
+        gain = end.engagement.gain
+        played.run(1)
+        pushed = gain * end.asked[0]
+        played.run(1)
+        assert 0.0 < end.engagement.gain < 1.0 < pushed
+        assert port.force[0] == pytest.approx(-pushed)
+    put_in = end.energy
+    played.station.arm.twist[0] = 0.5
+    end.apply(1.0, 1e-3)
+    assert end.energy - put_in == pytest.approx(-0.5e-3 * end.asked[0])
+    played.station.guard.stop(played.now_ns, "stop", "a test")
+    played.run(1)
+    assert not end.contribution.wrench.any()
+    told = end.endpoint.outgoing.commanded_wrench
+    np.testing.assert_allclose(told, end.engagement.gain * end.asked)
+    played.run(1)
+    assert port.parted[0] == pytest.approx(-told[0], rel=0.05)
+
+
+@pytest.mark.parametrize("layer", [None, Listening])
+@pytest.mark.parametrize("role", ["leader", "follower"])
+def test_a_law_that_gives_no_number_stops_this_side_with_the_reason(role, layer):
+    """At the time of the tick; the engagement ends."""
+    played = Played(role, engagement_id=4, engaged=True, port=layer() if layer else None).run(20)
+    played.end.pending, played.says["engagement_id"] = True, 5
+    assert played.run(30).wanted
+    step = played.end.law.step
+
+    def broken(a, b, dt):
+        efforts = step(a, b, dt)
+        efforts[role == "follower"].wrench[3] = np.nan
+        return efforts
+
+    played.end.law.step = broken
+    played.run(1)
+    trip = played.station.guard.trip
+    assert trip.reason == "law 'position-position' gave an effort that is not a number"
+    assert (trip.time_ns, trip.kind, played.wanted) == (played.now_ns, "invalid", False)
+
+
+@pytest.mark.parametrize("method", ["step", "engage"])
+def test_a_law_that_raises_stops_this_side_with_the_reason(method):
+    """While coupled, or when it is to begin."""
+    played = leading()
+
+    def broken(*arguments):
+        raise ZeroDivisionError("nothing to divide by")
+
+    setattr(played.end.law, method, broken)
+    played.end.pending = True
+    played.run(2)
+    trip = played.station.guard.trip
+    assert trip.reason.startswith("law 'position-position' raised ZeroDivisionError: nothing")
+    assert trip.time_ns in (played.now_ns, played.now_ns - MS)
+    assert not played.wanted
