@@ -146,6 +146,15 @@ def test_an_open_grip_does_nothing_and_takes_hold_anew_where_it_closes():
     np.testing.assert_allclose(pushed(grip, tool_at(np.full(6, 0.2)), b)[0], 0.0, atol=1e-9)
 
 
+def test_pads_without_friction_hold_neither_force_nor_moment():
+    """Pulled and turned away at rest, the tool feels nothing."""
+    a, b = tool_at(np.zeros(6)), tool_at(np.zeros(6))
+    grip = closed(a, b, friction=0.0)
+    on_a, _ = pushed(grip, tool_at(np.array([0.01, -0.02, 0.005, 0.1, 0.2, -0.3])), b)
+    np.testing.assert_allclose(on_a, 0.0, atol=1e-9)
+    assert grip.stored == 0.0
+
+
 @pytest.mark.parametrize("spring", [CompressionSpring(), GuidedSpring()])
 def test_a_compression_spring_pushes_and_never_pulls(spring):
     """500 N/m: 40 N when 80 mm short, nothing when longer than its free length."""
@@ -177,6 +186,14 @@ def test_a_box_and_its_table_are_as_large_as_asked_for_and_meet():
     np.testing.assert_allclose(model.geom("table").pos, [2.5, 0.3, 0.225])
     assert (robot.limits.lower < -100.0).all() and (robot.limits.upper > 100.0).all()
     assert np.linalg.norm(robot.home[3:]) == pytest.approx(1.0)
+
+
+def test_boxes_do_not_collide_with_each_other():
+    """Only with tables and pads."""
+    boxes = {name: box((0.2, 0.2, 0.2), 1.0, np.full(3, z)) for name, z in (("a", 1.0), ("b", 1.1))}
+    world = World({name: Placed(robot) for name, robot in boxes.items()}, gravity=0.0)
+    world.advance(50_000_000)
+    assert not np.abs(world.data.qvel).any()
 
 
 @pytest.mark.parametrize(("share", "slides"), [(0.9, False), (1.1, True)])

@@ -391,5 +391,6 @@ def test_a_name_is_used_once_in_the_account_of_a_robot():
         with pytest.raises(BadValue, match=f"has a '{name}' already"):
             world.touch("left", name, ImpedanceHand())
         with pytest.raises(BadValue, match=f"has a '{name}' already"):
-            world.tie("left", "right", name, ToolSpring())
+            world.tie("right", "left", name, ToolSpring())
+    assert world.ports["right"].touches == []
     world.touch("right", "hand", ImpedanceHand())
