@@ -11,7 +11,9 @@ from farhand.link.endpoint import connect
 from farhand.link.layers import LayerPort
 from farhand.link.packet import Packet
 from farhand.loop.bridges.linked import LinkEnd, PortEnergy
+from farhand.loop.bridges.remote import RemoteBridge
 from farhand.loop.station import Station
+from farhand.loop.telemetry import Reader, Telemetry
 from farhand.robots import load_robot
 from farhand.safety import Watchdog
 from farhand.world import Placed, World
@@ -71,12 +73,16 @@ class Played:
         for _ in range(ticks):
             self.now_ns += MS
             self.station.sense(self.now_ns)
-            self.end.receive(self.now_ns)
-            self.end.step(self.now_ns, 1e-3, 1e-3)
+            self.tick(self.now_ns)
             self.peer.receive(self.now_ns)
             if self.talks:
                 self._say()
         return self
+
+    def tick(self, now_ns: int) -> None:
+        """What a bridge does."""
+        self.end.receive(now_ns)
+        self.end.step(now_ns, 1e-3, 1e-3)
 
     def _say(self) -> None:
         packet = self.peer.outgoing
@@ -436,3 +442,82 @@ def test_a_law_that_raises_stops_this_side_with_the_reason(method):
     assert trip.reason.startswith("law 'position-position' raised ZeroDivisionError: nothing")
     assert trip.time_ns in (played.now_ns, played.now_ns - MS)
     assert not played.wanted
+
+
+def bridged(role: str, **says) -> tuple[Played, RemoteBridge]:
+    """A bridge with this side's end alone, which has heard the other side."""
+    played = Played(role, engagement_id=4, **says)
+    bridge = RemoteBridge(played.end, period_ns=MS)
+    played.tick = bridge.step
+    return played.run(30), bridge
+
+
+def test_a_bridge_to_elsewhere_couples_at_the_leader_when_all_is_well():
+    """Once: what is coupled is not asked to couple again."""
+    played, bridge = bridged("leader")
+    assert str(bridge.engage()) == "done"
+    assert played.run(1).wanted
+    assert str(bridge.engage()) == "done"
+    assert not played.end.pending
+    bridge.release()
+    assert not played.run(1).wanted
+
+
+def test_a_bridge_to_elsewhere_says_why_it_does_not_couple():
+    """It is not the leader's; the follower is silent or has tripped; nobody holds the switch."""
+    _, bridge = bridged("follower")
+    assert str(bridge.engage()) == "refused: the leader couples the two sides; ask there"
+    _, bridge = bridged("leader", tripped=True)
+    assert str(bridge.engage()) == "refused: the follower has tripped; reset it there first"
+    played, bridge = bridged("leader")
+    played.end.switch.held = False
+    assert str(bridge.engage()) == "refused: nobody holds the dead-man switch"
+    played.end.switch.held, played.talks = True, False
+    played.run(50)
+    assert bridge.engage().done
+    played.run(100)
+    assert str(bridge.engage()) == "refused: nothing heard from the follower for 0.1 s"
+    assert not played.wanted
+
+
+def test_only_the_leader_sets_the_map():
+    """Everything else may be set at either end."""
+    for role, path, why in (
+        ("follower", "law.mapping.motion_scale", "the leader decides on the mapping; set it there"),
+        ("follower", "law.stiffness", ""),
+        ("leader", "law.mapping.motion_scale", ""),
+        ("leader", "law.stiffness", ""),
+    ):
+        assert bridged(role)[1].objection(path) == why
+
+
+@pytest.mark.parametrize(("role", "near"), [("leader", 0), ("follower", 1)])
+def test_a_bridge_to_elsewhere_tells_how_the_link_does_and_nothing_of_the_other_sides_arm(
+    role, near
+):
+    """Energy and age of this side, one number for each of the link's; a line of 5 ms each way."""
+    played, bridge = bridged(role)
+    with Telemetry(capacity=4) as telemetry:
+        telemetry.add(bridge.stream)
+        telemetry.freeze()
+        played.run(1)
+        _, said = Reader(telemetry.path).latest("coupling")
+    assert said["age"][near] == pytest.approx(5e-3)
+    assert said["port_energy"][near] == 0.0
+    assert np.isnan(said["age"][1 - near]) and np.isnan(said["port_energy"][1 - near])
+    assert said["link_round_trip"].tolist() == pytest.approx([10e-3])
+    assert said["link_age"].tolist() == pytest.approx([5e-3])
+
+
+def test_who_leaves_parts_and_says_so_more_than_once():
+    """One farewell may be lost."""
+    played, bridge = bridged("leader")
+    bridge.engage()
+    assert played.run(1).wanted
+    before = len(played.there.under_way)
+    bridge.leave(played.now_ns)
+    assert not played.wanted
+    assert len(played.there.under_way) - before > 2
+    played.now_ns += 10 * MS
+    played.peer.receive(played.now_ns)
+    assert played.peer.incoming.leaving and not played.peer.incoming.engaged
