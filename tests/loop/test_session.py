@@ -277,6 +277,23 @@ def test_one_coupling_of_several_that_cannot_engage_is_told(devices, session_of)
     assert str(logged.outcome) == "refused: three is tripped (a test); reset first"
 
 
+def test_after_a_pause_efforts_fade_in_and_out_no_faster_than_otherwise(devices):
+    """A second without a step is one step of the fade, 3 s² − 2 s³."""
+    _, (one, two) = devices()
+    bridge = DirectBridge(PositionPosition(), one, two)
+    bridge.engage()
+    gains = []
+    for milliseconds in (1, 1001, 1002, 3002):
+        if milliseconds == 3002:
+            bridge.release()
+        for station in (one, two):
+            station.sense(milliseconds * MS)
+        bridge.step(milliseconds * MS)
+        gains.append(bridge.engagement.gain)
+    shares = np.array([1, 2, 3, 2]) * 1e-3 / bridge.engagement.ramp
+    np.testing.assert_allclose(gains, 3.0 * shares**2 - 2.0 * shares**3)
+
+
 def test_the_list_of_trips_is_bounded_and_keeps_the_last(devices, session_of, monkeypatch):
     """A session may run for weeks; here it keeps at least four."""
     monkeypatch.setattr("farhand.loop.session.MOST_TRIPS", 4)

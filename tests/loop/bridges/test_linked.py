@@ -10,7 +10,7 @@ from farhand.link.channel import Channel
 from farhand.link.endpoint import connect
 from farhand.link.layers import LayerPort
 from farhand.link.packet import Packet
-from farhand.loop.bridges.linked import LinkEnd, PortEnergy
+from farhand.loop.bridges.linked import LinkedBridge, LinkEnd, PortEnergy
 from farhand.loop.bridges.remote import RemoteBridge
 from farhand.loop.station import Station
 from farhand.loop.telemetry import Reader, Telemetry
@@ -341,6 +341,16 @@ def test_the_energies_that_are_sent_are_those_of_the_port():
     np.testing.assert_allclose(packet.port_energy_out, np.arange(6.0) - 1.0)
 
 
+def test_after_a_pause_the_efforts_of_an_end_fade_no_faster_than_otherwise():
+    """A second without a step is one step of the fade."""
+    played = leading()
+    played.end.pending = True
+    played.run(1)
+    played.end.step(played.now_ns + 1000 * MS, 1.0, 1e-3)
+    share = 2.0 * 1e-3 / played.end.engagement.ramp
+    assert played.end.engagement.gain == pytest.approx(3.0 * share**2 - 2.0 * share**3)
+
+
 def test_a_layer_is_told_how_long_content_takes_there_and_back():
     """Over an uneven line packets wait to be played at an even age, here and at the other end; what
     is known of the other side is that much older.
@@ -521,3 +531,38 @@ def test_who_leaves_parts_and_says_so_more_than_once():
     played.now_ns += 10 * MS
     played.peer.receive(played.now_ns)
     assert played.peer.incoming.leaving and not played.peer.incoming.engaged
+
+
+def test_a_linked_bridge_tells_what_its_layer_did():
+    """The energies at both ends, summed over the axes, the damping and how far it holds back."""
+    ends = [Played(role, port=Listening()).end for role in ("leader", "follower")]
+    a, b = (end.port for end in ends)
+    bridge = LinkedBridge(*ends, period_ns=MS)
+    a.given[:], a.taken[:], b.given[:], b.taken[:] = 1.0, 2.0, 3.0, 4.0
+    a.added, b.added, b.behind[:] = 5.0, 6.0, np.arange(6.0)
+    with Telemetry(capacity=4) as telemetry:
+        telemetry.add(bridge.stream)
+        telemetry.freeze()
+        bridge.step(MS)
+        _, said = Reader(telemetry.path).latest("coupling")
+    assert said["layer_energy"].tolist() == [6.0, 12.0, 18.0, 24.0]
+    assert said["layer_damping"].tolist() == [5.0, 6.0]
+    assert said["layer_held_back"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_a_linked_bridge_asks_its_leader_to_couple_unless_it_is_coupled():
+    """And without a layer it tells of none."""
+    ends = [Played(role).end for role in ("leader", "follower")]
+    bridge = LinkedBridge(*ends, period_ns=MS)
+    bridge.engage()
+    assert ends[0].pending
+    ends[0].engagement.engage()
+    bridge.engage()
+    assert not ends[0].pending
+    bridge.release()
+    assert not ends[0].engagement.wanted
+    with Telemetry(capacity=4) as telemetry:
+        telemetry.add(bridge.stream)
+        telemetry.freeze()
+        channels = Reader(telemetry.path).header["streams"]["coupling"]["channels"]
+    assert not any(channel["name"].startswith("layer") for channel in channels)
