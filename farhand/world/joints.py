@@ -66,7 +66,7 @@ class GearFriction:
         if tendon < 0:
             gear = "the gear that joints 5 and 6 share"
             raise ModelError(f"{robot} has no tendon {self._tendon!r} for {gear}")
-        self._shared = model.tendon_frictionloss[tendon : tendon + 1]
+        self._shared = model.tendon_frictionloss[tendon:]
 
     def at(self, velocity: Array, dry: Array, torque: Array) -> None:
         """Write the ``dry`` friction at a velocity [rad/s], add terms that help along, [N·m]."""
@@ -107,8 +107,8 @@ class JointFriction:
         self._resistance = np.zeros(friction.joints)
         # with the engine's defaults a joint below its dry friction creeps
         if friction.hold is not None:
-            model.dof_solref[self._slice] = [0.002, 1.0]
-            model.dof_solimp[self._slice] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+            model.dof_solref[self._slice, 0] = 0.002
+            model.dof_solimp[self._slice, :2] = 0.9999
 
     def join(self, model: mujoco.MjModel, robot: str) -> None:
         """Act on a robot of this world: nothing to look up."""

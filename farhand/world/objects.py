@@ -20,8 +20,8 @@ PADS = ("pad_upper", "pad_lower")
 PAD_HALF_EDGES = np.array([0.01, 0.04, 0.03])
 """Half edges of a pad in tool axes: closing, along and into the object; assumed, [m]."""
 
-PAD_BIT, OBJECT_BITS = 2, 3
-"""Pads touch what they hold and nothing else; what they hold touches its table too."""
+PAD_BIT = 2
+"""Pads touch what they hold and nothing else."""
 
 CONTACT_IMPEDANCE = 0.95
 """Impedance d of the engine's contact; the rest, 1 − d, makes a pad soft, [-]."""
@@ -62,9 +62,8 @@ def box(
         size=edges / 2.0,
         mass=mass,
         rgba=[0.72, 0.52, 0.32, 1.0],
-        friction=[0.6, 0.005, 0.0001],
         solref=[0.01, 1.0],
-        conaffinity=OBJECT_BITS,
+        conaffinity=PAD_BIT,
     )
     body.add_site(name="tool")
     if off is not None:
@@ -178,7 +177,7 @@ class Grip:
             self.stretch -= beyond
             self.slipped += float(np.linalg.norm(beyond))
         moment = self.rotational_stiffness * float(np.sqrt(self.twisted.dot(self.twisted)))
-        if moment > most * self.pad > 0.0:
+        if moment > most * self.pad:
             self.twisted *= most * self.pad / moment
             self._turn = R_b.T @ rotation_from_vector(self.twisted) @ R_a
 

@@ -234,6 +234,7 @@ class World:
         ports = self._port(a), self._port(b)
         for port in ports:
             _check_name(port, name)
+        for port in ports:
             port.touches.append((name, None, np.zeros(6)))
         self._ties.append((name, tie, *ports, np.zeros(6), np.zeros(6)))
         self._open_accounts([(port, name) for port in ports])

@@ -55,3 +55,31 @@ def test_waiting_ends_after_its_time_and_a_cleared_latch_holds_again():
     assert latch.wait(0.0) and latch.wait(10.0)
     latch.clear()
     assert not latch.wait(0.0)
+
+
+class Watch:
+    """Time that only passes in sleep."""
+
+    def __init__(self) -> None:
+        self.now, self.slept = 1000.0, []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def test_a_wait_lasts_as_long_as_it_may_and_looks_every_hundredth_of_a_second(monkeypatch):
+    """The last sleep is the rest of the time; a latch that is set says its word."""
+    watch, latch = Watch(), Latch(CONTEXT)
+    monkeypatch.setattr("farhand.loop.latch.time", watch)
+    assert latch.word == 0
+    assert not latch.wait(0.025)
+    assert watch.slept == pytest.approx([0.01, 0.01, 0.005])
+    latch.set()
+    assert latch.wait(10.0) and latch.word == 1
+    latch.set(5)
+    assert latch.word == 5
+    assert len(watch.slept) == 3

@@ -10,16 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farhand.errors import FileError
-from farhand.loop.ring import MAGIC, RingReader, RingWriter, Span, create_file
+from farhand.loop.ring import LINE, MAGIC, RingReader, RingWriter, Span, align, create_file
 
 WORDS = 3
 
 
+def make_rings(*capacities: int) -> list[tuple[RingWriter, RingReader]]:
+    """Rings side by side in anonymous memory."""
+    spans = [Span(align(100), capacities[0], WORDS)]
+    for capacity in capacities[1:]:
+        spans.append(Span(spans[-1].end, capacity, WORDS))
+    file = mmap.mmap(-1, spans[-1].end)
+    words = np.frombuffer(file, dtype=np.int64)
+    return [(RingWriter(file, span), RingReader(words, span)) for span in spans]
+
+
 def make_ring(capacity: int) -> tuple[RingWriter, RingReader]:
-    """A ring in anonymous memory."""
-    span = Span(64, capacity, WORDS)
-    file = mmap.mmap(-1, span.end)
-    return RingWriter(file, span), RingReader(np.frombuffer(file, dtype=np.int64), span)
+    """A ring in anonymous memory, behind another one."""
+    return make_rings(3, capacity)[1]
 
 
 def push(writer: RingWriter, value: int) -> None:
@@ -46,6 +54,43 @@ def test_every_record_is_either_taken_once_in_order_or_counted_as_lost(
         assert records.tolist() == [[k] * WORDS for k in range(written - kept, written)]
 
 
+@given(st.lists(st.integers(2, 9), min_size=2, max_size=3), st.integers(0, 30))
+def test_rings_side_by_side_keep_out_of_each_others_way(capacities: list[int], count: int) -> None:
+    """Each keeps its own newest records, begins at a cache line, and none is wasted in between."""
+    rings = make_rings(*capacities)
+    for k in range(count):
+        for number, (writer, _) in enumerate(rings):
+            push(writer, 100 * number + k)
+    for number, (capacity, (writer, reader)) in enumerate(zip(capacities, rings, strict=True)):
+        assert writer.count == count
+        records, lost = reader.take()
+        kept = min(count, capacity)
+        assert lost == count - kept
+        assert records[:, 0].tolist() == [100 * number + k for k in range(count - kept, count)]
+    span = Span(LINE, capacities[0], WORDS)
+    used = span.offset + LINE + 8 * WORDS * capacities[0]
+    assert span.end % LINE == 0
+    assert used <= span.end < used + LINE
+
+
+def test_a_reader_that_looks_while_a_record_is_written_does_not_get_what_it_replaces() -> None:
+    """From before the first byte until after the last: the oldest row is spoilt, the rest whole."""
+    writer, reader = make_ring(4)
+    for k in range(6):
+        push(writer, k)
+    seen, release = [], writer._release
+
+    def look() -> None:
+        reader.position = 0
+        records, lost = reader.take()
+        seen.append((records[:, 0].tolist(), lost, reader.newest().tolist()))
+        release()
+
+    writer._release = look
+    push(writer, 6)
+    assert seen == [([3, 4, 5], 3, [5] * WORDS)] * 2
+
+
 def test_a_record_that_is_being_overwritten_is_not_given_out() -> None:
     """A writer stopped between its two counters has spoilt the oldest row, and only that one."""
     writer, reader = make_ring(4)
@@ -55,6 +100,10 @@ def test_a_record_that_is_being_overwritten_is_not_given_out() -> None:
     records, lost = reader.take()
     assert records[:, 0].tolist() == [1, 2, 3]
     assert lost == 1
+    writer._marks[0] = 50  # lapped many times while the reader copied
+    reader.position = 1
+    records, lost = reader.take()
+    assert (len(records), lost, reader.position) == (0, 3, 4)
 
 
 def test_the_newest_record_survives_a_writer_that_dies_while_writing_the_next() -> None:

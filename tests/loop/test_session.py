@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from farhand.coupling import PositionPosition
-from farhand.errors import BadValue, Mismatch
+from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.commands import DONE
 from farhand.loop.session import Session
 from farhand.loop.station import Station
+from farhand.loop.telemetry import Reader
 from farhand.robots import Placement, load_robot
 from farhand.world import Placed, World
 
@@ -77,13 +78,54 @@ def test_every_part_is_called_exactly_as_often_as_its_rate_says(devices, session
     assert world.now_ns == 999 * MS
 
 
-def test_rates_that_share_no_factor_are_kept_exactly(devices, session_of):
-    """Periods of 0.7 ms and 1.1 ms: integer nanoseconds do not drift."""
+@pytest.mark.parametrize("slower", [0, 1])
+def test_rates_that_share_no_factor_are_kept_exactly(devices, session_of, slower):
+    """Periods of 0.7 ms and 1.1 ms: integer nanoseconds do not drift; each comes at its time."""
+    world, stations = devices()
+    stations[slower].period_ns, stations[1 - slower].period_ns = 1_100_000, 700_000
+    session, times = session_of(stations, worlds=[world]), ([], [])
+    for part, called in zip(session.parts[:2], times, strict=True):
+        inner = part.step
+        part.step = lambda now, inner=inner, called=called: (called.append(now), inner(now))
+    session.run(0.154)
+    assert times[slower] == list(range(0, 154 * MS, 1_100_000))
+    assert times[1 - slower] == list(range(0, 154 * MS, 700_000))
+    assert [part.calls for part in session.parts[:2]] == [len(called) for called in times]
+    assert session.ticks == len({*times[0], *times[1]})
+
+
+def test_what_is_added_is_called_in_its_stage_behind_what_is_there(devices, session_of):
+    """Physics before the commands, then sense, law and act; as often as the fastest part, or as
+    asked; taken out it is called no more.
+    """
     world, (a, b) = devices()
-    a.period_ns, b.period_ns = 700_000, 1_100_000
-    session = session_of([a, b], worlds=[world])
-    session.run(1.54)
-    assert [part.calls for part in session.parts] == [2200, 1400, 2200, 1400]
+    b.period_ns = 2 * MS
+    bridge = DirectBridge(PositionPosition(), a, b)
+    session, calls = session_of([a, b], bridges=[bridge], worlds=[world]), []
+    for part in session.parts:
+        stage, inner = part.stage, part.step
+        part.step = lambda now, stage=stage, inner=inner: (calls.append(stage.upper()), inner(now))
+    take = session.commands.due
+    session.commands.due = lambda now: (calls.append("commands"), take(now))[1]
+    added = [
+        session.add(lambda now, name=name: calls.append(name), after=name.strip("+"))
+        for name in ("act", "physics", "law", "sense", "act+", "law+", "physics+", "sense+")
+    ]
+    rare = session.add(lambda now: None, 5 * MS, after="law")
+    session.run(0.001)
+    assert calls == [
+        *("physics", "physics+", "commands", "SENSE", "SENSE", "sense", "sense+"),
+        *("LAW", "law", "law+", "ACT", "ACT", "act", "act+"),
+    ]
+    session.run(0.009)
+    assert [part.calls for part in (*added, rare)] == [10] * 8 + [2]
+    for part in added:
+        session.remove(part)
+    calls.clear()
+    session.run(0.001)
+    assert calls == ["commands", "SENSE", "SENSE", "LAW", "ACT", "ACT"]
+    with pytest.raises(UnknownName, match="stage of a tick 'wait'"):
+        session.add(lambda now: None, after="wait")
 
 
 def test_the_physics_is_at_the_time_of_the_tick(devices, session_of):
@@ -190,6 +232,9 @@ def test_what_happens_between_ticks_is_called_now_and_then_and_at_the_end(device
     session.run(0.5, lambda: calls.append(session.now_ns), every=0.1)
     assert calls[:-1] == [100 * MS, 200 * MS, 300 * MS, 400 * MS]
     assert calls[-1] == 500 * MS
+    calls.clear()
+    session.run(1.2, lambda: calls.append(session.now_ns))
+    assert calls == [1000 * MS, 1500 * MS, 1700 * MS]
 
 
 def test_a_run_can_be_finished_early(devices, session_of):
@@ -217,6 +262,64 @@ def test_a_session_may_have_several_couplings(devices, session_of):
     session.commands.post("engage")
     session.run(0.3)
     assert all(bridge.engagement.gain == 1.0 for bridge in bridges)
+
+
+def test_one_coupling_of_several_that_cannot_engage_is_told(devices, session_of):
+    """The others engage; the answer is that of the one that did not."""
+    world, (leader, one, two) = devices(3)
+    bridges = [DirectBridge(PositionPosition(), leader, follower) for follower in (one, two)]
+    session = session_of([leader, one, two], bridges=bridges, worlds=[world])
+    two.guard.stop(0, "stop", "a test")
+    session.commands.post("engage")
+    session.run(0.3)
+    assert [bridge.engagement.gain for bridge in bridges] == [1.0, 0.0]
+    [logged] = session.commands.log
+    assert str(logged.outcome) == "refused: three is tripped (a test); reset first"
+
+
+def test_after_a_pause_efforts_fade_in_and_out_no_faster_than_otherwise(devices):
+    """A second without a step is one step of the fade, 3 s² − 2 s³."""
+    _, (one, two) = devices()
+    bridge = DirectBridge(PositionPosition(), one, two)
+    bridge.engage()
+    gains = []
+    for milliseconds in (1, 1001, 1002, 3002):
+        if milliseconds == 3002:
+            bridge.release()
+        for station in (one, two):
+            station.sense(milliseconds * MS)
+        bridge.step(milliseconds * MS)
+        gains.append(bridge.engagement.gain)
+    shares = np.array([1, 2, 3, 2]) * 1e-3 / bridge.engagement.ramp
+    np.testing.assert_allclose(gains, 3.0 * shares**2 - 2.0 * shares**3)
+
+
+def test_the_list_of_trips_is_bounded_and_keeps_the_last(devices, session_of, monkeypatch):
+    """A session may run for weeks; here it keeps at least four."""
+    monkeypatch.setattr("farhand.loop.session.MOST_TRIPS", 4)
+    world, [station] = devices(1)
+    session = session_of([station], worlds=[world])
+    for number in range(1, 31):
+        station.guard.stop(session.now_ns, "stop", f"trip {number}")
+        session.run(0.002)
+        station.reset()
+        reasons = [record.trip.reason for record in session.trips]
+        assert min(number, 4) <= len(reasons) <= 8
+        last = range(number - len(reasons) + 1, number + 1)
+        assert reasons == [f"trip {k}" for k in last]
+
+
+def test_the_streams_tell_their_rates_and_how_wide_their_signals_are(devices, session_of):
+    """A reader scales its plots by them; a second bridge has a stream of its own."""
+    world, (leader, one, two) = devices(3)
+    bridges = [DirectBridge(PositionPosition(), leader, one, period_ns=4 * MS)]
+    bridges.append(DirectBridge(PositionPosition(), leader, two))
+    session = session_of([leader, one, two], bridges=bridges, worlds=[world])
+    streams = Reader(session.telemetry.path).header["streams"]
+    rates = {name: stream["rate"] for name, stream in streams.items()}
+    assert rates == {**dict.fromkeys(("one", "two", "three", "coupling-2"), 1e3), "coupling": 250.0}
+    sizes = {c["name"]: c["size"] for c in streams["coupling"]["channels"]}
+    assert sizes | {"error": 6, "engagement": 1, "port_energy": 2, "age": 2} == sizes
 
 
 @pytest.mark.parametrize("seconds", [-0.05, float("nan"), float("inf"), "1", None])

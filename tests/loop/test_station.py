@@ -10,7 +10,7 @@ from farhand.coupling import PositionPosition
 from farhand.errors import BadValue, FarhandError, Mismatch
 from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.session import Session
-from farhand.loop.station import MODES, Station
+from farhand.loop.station import MODES, Station, driven_axes
 from farhand.loop.telemetry import Reader
 from farhand.plants import JointTorque, SimulatedPlant
 from farhand.plants.plant import Command
@@ -95,6 +95,115 @@ def test_the_wrench_asked_for_reaches_the_arm_as_joint_torque(station_in_world):
     np.testing.assert_allclose(
         world.ports["arm"].torque, arm.J.T @ (5.0, 3.0, 0, 0, 0, 0.4) + arm.gravity, atol=1e-9
     )
+
+
+@pytest.mark.parametrize(("gains", "expected"), [((0.0, 0.0), "free"), ((0.0, 0.4), "coupled")])
+def test_a_station_is_coupled_while_any_of_its_couplings_is(station_in_world, gains, expected):
+    """The largest gain counts, and the last target."""
+    session, station, _ = station_in_world("free")
+    for gain in gains:
+        station.join().gain = gain
+    station.join()
+    session.run(0.002)
+    assert mode(session) == expected
+
+
+def test_what_a_station_publishes_is_the_state_of_its_arm_and_the_age_of_its_sample(
+    station_in_world,
+):
+    """Named and as wide as it is; a plant whose samples are 3 ms old says so."""
+    session, station, world = station_in_world("free", PUSH)
+    read = station.plant.read
+
+    def late(now_ns: int):
+        sample = read(now_ns)
+        sample.time_ns = now_ns - 3_000_000
+        return sample
+
+    station.plant.read = late
+    session.run(0.05)
+    reader, arm, port = Reader(session.telemetry.path), Arm.of(UR5E), world.ports["arm"]
+    arm.update(port.q, port.v)
+    _, said = reader.latest("arm")
+    np.testing.assert_allclose(said["q"], port.q, atol=1e-12)
+    np.testing.assert_allclose(said["v"], port.v, atol=1e-12)
+    np.testing.assert_allclose(said["position_tool_in_world"], arm.position, atol=1e-12)
+    np.testing.assert_allclose(said["rotation_tool_in_world"], arm.rotation.T.ravel(), atol=1e-12)
+    np.testing.assert_allclose(said["twist_tool_in_world"], arm.twist, atol=1e-12)
+    assert np.abs(arm.twist).max() > 1e-3
+    assert said["sample_age"].tolist() == [3e6]
+    assert station.side.age == pytest.approx(3e-3)
+    sizes = {name: len(values) for name, values in said.items()}
+    wide = dict.fromkeys(("wrench_measured_in_world", "wrench_commanded_in_world"), 6)
+    assert sizes | wide | {"mode": 1} == sizes
+    stream = reader.header["streams"]["arm"]
+    labels = {channel["name"]: channel["labels"] for channel in stream["channels"]}
+    assert labels["q"] == labels["v"] == list(arm.model.names)[1:]
+    assert stream["rate"] == 1000.0
+
+
+def test_a_sample_that_is_unfit_leaves_the_last_good_state_and_no_wrench(station_in_world):
+    """The wrench in it is not believed either, though it is a number."""
+    session, station, _ = station_in_world("free")
+    read = station.plant.read
+
+    def broken(now_ns: int):
+        sample = read(now_ns)
+        sample.set_wrench(np.ones(6))
+        if now_ns >= 5_000_000:
+            sample.q[2] = np.nan
+        return sample
+
+    station.plant.read = broken
+    session.run(0.005)
+    assert station.valid
+    np.testing.assert_array_equal(station.side.wrench, 1.0)
+    session.run(0.005)
+    assert not station.valid and station.side.wrench is None
+    np.testing.assert_allclose(station.arm.q, UR5E.home, atol=1e-6)
+
+
+def test_an_arm_that_stands_elsewhere_than_its_plant_is_told_from_an_error_of_its_model():
+    """4 cm may be a model that is not exact, 6 cm are another place; the arm keeps its state."""
+    world = World({"arm": Placed(UR5E)})
+    for shift, fits in ((0.04, True), (0.06, False)):
+        arm = Arm.of(UR5E, Placement((shift, 0.0, 0.0)))
+        q, v = np.arange(6.0), np.arange(6.0, 12.0)
+        arm.update(q, v)
+        try:
+            Station("arm", "leader", SimulatedPlant(world, "arm"), arm, Guard())
+        except Mismatch:
+            assert not fits
+        else:
+            assert fits
+        np.testing.assert_array_equal(arm.q, q)
+        np.testing.assert_array_equal(arm.v, v)
+
+
+@pytest.mark.parametrize(
+    ("robot", "passive", "expected"),
+    [
+        ("ur5e", None, "111111"),
+        # it turns the tool about its own axis, through the tool point
+        ("ur5e", 5, "111000"),
+        # the elbow, whose axis stays horizontal
+        ("ur5e", 2, "000001"),
+        ("point3", None, "111111"),
+        ("point3", 1, "101000"),
+    ],
+)
+def test_an_axis_along_which_a_passive_joint_gives_way_is_not_driven(robot, passive, expected):
+    """In any posture; the arm keeps the one it had."""
+    arm = Arm.of(load_robot(robot))
+    q, v = np.linspace(0.1, 0.9, arm.nv), np.linspace(0.5, 1.0, arm.nv)
+    arm.update(q, v)
+    actuated = np.ones(arm.nv, dtype=bool)
+    if passive is not None:
+        actuated[passive] = False
+    driven = driven_axes(arm, actuated)
+    assert "".join(str(int(axis)) for axis in driven) == expected
+    np.testing.assert_array_equal(arm.q, q)
+    np.testing.assert_array_equal(arm.v, v)
 
 
 def test_a_wrench_that_is_not_a_number_never_reaches_the_plant(station_in_world):

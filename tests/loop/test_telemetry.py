@@ -200,20 +200,53 @@ def test_events_overwritten_unread_are_counted(telemetry) -> None:
     assert len(events) == 1 + EVENT_CAPACITY
 
 
-@given(st.text(st.characters(codec=None)))
-def test_any_text_makes_an_event_of_at_most_240_bytes(text: str) -> None:
+@given(st.text(st.characters(codec=None), max_size=20), st.integers(1, 30))
+def test_any_text_makes_an_event_of_at_most_240_bytes(part: str, times: int) -> None:
     """Cut between characters, never through one; characters that UTF-8 lacks become question
     marks.
     """
     with Telemetry(capacity=2) as telemetry:
         telemetry.freeze()
-        telemetry.event(1, text)
+        telemetry.event(1, part * times)
         [(_, arrived)] = Reader(telemetry.path).events()
-    expected = text.encode("utf-8", "replace").decode()
+    expected = (part * times).encode("utf-8", "replace").decode()
     assert expected.startswith(arrived)
-    assert len(arrived.encode()) <= MAX_EVENT_BYTES
-    cut = len(expected.encode()) > MAX_EVENT_BYTES
-    assert len(arrived.encode()) > MAX_EVENT_BYTES - 4 if cut else arrived == expected
+    assert len(arrived.encode()) <= 240
+    cut = len(expected.encode()) > 240
+    assert len(arrived.encode()) > 240 - 4 if cut else arrived == expected
+
+
+@pytest.mark.parametrize(("spare", "fits"), [(0, True), (-1, False)])
+def test_data_that_fill_an_event_to_its_last_byte_fit(spare, fits) -> None:
+    """With the text; a byte more, and only their kind is left."""
+    text, frame = "a" * 100, len('{"kind": "k", "x": ""}')
+    data = {"kind": "k", "x": "y" * (MAX_EVENT_BYTES - 100 - frame - spare)}
+    with Telemetry(capacity=2) as telemetry:
+        telemetry.freeze()
+        telemetry.event(1, text, data)
+        assert Reader(telemetry.path).events_with_data() == [
+            (1, text, data if fits else {"kind": "k", "cut": True})
+        ]
+
+
+def test_signals_side_by_side_lie_behind_those_that_were_there(telemetry) -> None:
+    """One array for all of them, and those that come later begin after it."""
+    stream = telemetry.stream("leader", 1000.0)
+    before = stream.channel("before", 2, "-")
+    both = stream.block(("q", 2, "rad", ("a", "b")), ("v", 1, "rad/s", ()))
+    after = stream.channel("after", 1, "-")
+    telemetry.freeze()
+    assert len(both) == 3
+    before[:], both[:], after[:] = (1, 2), (3, 4, 5), 6
+    stream.commit(0)
+    reader = Reader(telemetry.path)
+    assert reader.drain("leader")[1].tolist() == [[1, 2, 3, 4, 5, 6]]
+    assert {name: values.tolist() for name, values in reader.latest("leader")[1].items()} == {
+        "before": [1, 2],
+        "q": [3, 4],
+        "v": [5],
+        "after": [6],
+    }
 
 
 @pytest.mark.parametrize("t_ns", [None, 0.5, 2**63])

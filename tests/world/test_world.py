@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from farhand.arm import Arm
 from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import BadValue, UnknownName
+from farhand.friction.models.waiboer import Gears
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import Placement, load_robot
-from farhand.robots.edits import set_damping
+from farhand.robots.edits import set_damping, set_frictionloss
 from farhand.world import (
     ForceHand,
     ForcePulse,
@@ -20,7 +23,9 @@ from farhand.world import (
     ToolSpring,
     Wall,
     World,
+    box,
 )
+from farhand.world.joints import GearFriction, JointPush
 
 UR5E, POINT3 = load_robot("ur5e"), load_robot("point3")
 Q_A, Q_B = UR5E.postures["q_A"], UR5E.postures["q_B"]
@@ -257,7 +262,7 @@ def test_touches_add_up():
 
 def test_time_goes_on_in_whole_steps():
     """A world asked for the middle of a step stays at its start."""
-    world = two_arms()
+    world = World({"arm": Placed(UR5E)})
     world.advance(2_700_000)
     assert world.now_ns == 2_000_000
     world.advance(1_000_000)
@@ -338,3 +343,54 @@ def test_a_simulation_beyond_all_bounds_says_so_and_leaves_no_file(tmp_path, mon
     assert np.isfinite(world.data.qpos).all() and not world.data.qvel.any()
     assert world.now_ns == SECOND  # time goes on, nothing else does
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("share", "moves"), [(0.28, False), (0.32, True)])
+def test_a_brake_holds_a_joint_up_to_its_share_of_the_torque_limit(share, moves):
+    """On top of the joint's own friction; open again it holds no more than that."""
+    world = World({"arm": Placed(UR5E.edited(set_frictionloss(1.0)), q=Q_A)}, gravity=0.0)
+    port, limit = world.ports["arm"], UR5E.limits.torque
+    port.brake(True)
+    port.torque[:] = [share * limit[0] + 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    world.advance(SECOND // 2)
+    assert bool(abs(port.q[0] - Q_A[0]) > 0.05) is moves
+    port.brake(False)
+    np.testing.assert_array_equal(world.model.dof_frictionloss, 1.0)
+
+
+@pytest.mark.parametrize(("mass", "falls"), [(2.8, False), (3.3, True)])
+def test_a_brake_of_unknown_size_holds_30_newtons(mass, falls):
+    """That is the share of the assumed limit; a free box can be braked like a robot."""
+    world = World({"box": Placed(box((0.1, 0.1, 0.1), mass, np.array([0.0, 0.0, 1.0])))})
+    world.ports["box"].brake(True)
+    world.advance(SECOND // 2)
+    assert bool(world.ports["box"].q[2] < 0.95) is falls
+
+
+@pytest.mark.parametrize("kind", ["nothing", "push", "springs", "friction"])
+def test_what_acts_on_the_joints_has_an_account(kind):
+    """A push, passive springs or friction beyond the engine's own; without any there is none."""
+    robot = load_robot("rx160")
+    world = World({"arm": Placed(robot if kind == "springs" else replace(robot, springs={}))})
+    if kind == "push":
+        world.push("arm", JointPush(np.ones(6)))
+    elif kind == "friction":
+        world.add_friction("arm", GearFriction(Gears()))
+    port = world.ports["arm"]
+    assert ("push" in port.work) is (kind != "nothing")
+    if kind == "springs":
+        expected = {joint: -spring.torque(port.q[joint]) for joint, spring in robot.springs.items()}
+        assert {joint: port.pushed[joint] for joint in np.flatnonzero(port.pushed)} == expected
+
+
+def test_a_name_is_used_once_in_the_account_of_a_robot():
+    """Two hands of one name would share it, and an actuator is not a hand."""
+    world = two_arms()
+    world.touch("left", "hand", ImpedanceHand())
+    for name in ("hand", "actuator"):
+        with pytest.raises(BadValue, match=f"has a '{name}' already"):
+            world.touch("left", name, ImpedanceHand())
+        with pytest.raises(BadValue, match=f"has a '{name}' already"):
+            world.tie("right", "left", name, ToolSpring())
+    assert world.ports["right"].touches == []
+    world.touch("right", "hand", ImpedanceHand())

@@ -43,6 +43,19 @@ def test_a_bad_size_is_refused(telemetry, size) -> None:
         telemetry.stream("leader", 1000.0).channel("q", size, "rad")
 
 
+def test_a_record_that_is_full_takes_no_more(telemetry) -> None:
+    """The last number still fits; the message says how many are left."""
+    stream = telemetry.stream("leader", 1000.0)
+    stream.channel("most", MAX_VALUES - 2, "-")
+    with pytest.raises(BadValue, match="from 1 to 2$"):
+        stream.channel("more", 3, "-")
+    last = stream.channel("last", 2, "-")
+    telemetry.freeze()
+    last[:] = 7.0
+    stream.commit(0)
+    assert Reader(telemetry.path).latest("leader")[1]["last"].tolist() == [7.0, 7.0]
+
+
 @pytest.mark.parametrize("rate", [0, -1.0, float("nan"), float("inf"), "fast"])
 def test_a_bad_rate_is_refused(telemetry, rate) -> None:
     """A rate is a positive number of hertz."""
