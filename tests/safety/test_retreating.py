@@ -139,3 +139,11 @@ def test_without_a_measurement_a_force_trip_holds():
     wall.run(1.0)
     assert wall.controller.collision.phase is Phase.HOLDING
     assert wall.ahead == pytest.approx(before, abs=1e-3)
+
+
+def test_a_tool_that_is_hardly_asked_to_move_is_not_stuck():
+    """80 N, and asked for less than 10 mm/s; asked for more, it is."""
+    wall = Wall().aim(0.0364).run(2.0)
+    assert wall.touch()[0] < -70.0 and wall.guard.trip is None
+    wall.aim(0.08).run(0.5)
+    assert wall.guard.trip is not None and wall.guard.trip.kind == "collision"

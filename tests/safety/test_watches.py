@@ -125,4 +125,8 @@ def test_news_are_told_once_and_not_too_often():
     assert said == [(1 * MS, "a")]
     now["text"] = "c"
     announcer.step(60 * MS)
+    now["text"] = "d"
+    announcer.step(70 * MS - 1)
     assert said[-1] == (60 * MS, "c")
+    announcer.step(70 * MS)
+    assert said[-1] == (70 * MS, "d")
