@@ -217,3 +217,28 @@ def test_a_greeting_that_is_no_greeting_is_refused(content):
     b.wire.send(b.seal.close(HELLO, content))
     a.receive(0)
     assert "does not understand" in (a.refusal or "")
+
+
+def test_greetings_come_often_until_the_peer_has_agreed_and_then_seldom():
+    """Ten in a second, then one."""
+    for agrees, expected in ((False, 10), (True, 1)):
+        a, b = lines()
+        if agrees:
+            talk(a, b, 200)
+        a.wire.back.clear()
+        b.wire.back.clear()
+        for tick in range(200, 1200):
+            a.send(tick * MS, b"a")
+        # magic, role, kind
+        kinds = [datagram[5] for datagram in b.wire.back]
+        assert kinds.count(HELLO) == expected
+        assert kinds.count(STATE) == (1000 if agrees else 0)
+
+
+def test_a_start_that_this_side_does_not_know_of_is_answered_once_in_a_tick():
+    """However many of its greetings have come."""
+    a, b = lines()
+    b.wire.back.extend(a.seal.close(HELLO, b"{}") for _ in range(5))
+    b.receive(0)
+    assert len(a.wire.back) == 1
+    assert a.seal.open(a.wire.back[0]) is not None

@@ -104,6 +104,9 @@ def test_a_port_that_does_not_exist_is_refused_with_the_last_one():
     """70000 is of the right form."""
     with pytest.raises(BadValue, match="there is no port 70000; they end at 65535"):
         parse_address("host:70000", "--listen")
+    with pytest.raises(BadValue, match="there is no port 65536"):
+        parse_address("host:65536", "--listen")
+    assert parse_address("host:65535", "--listen") == ("host", 65535)
 
 
 def test_an_address_may_be_of_either_internet():
