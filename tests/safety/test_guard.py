@@ -223,6 +223,8 @@ def test_a_stale_sample_trips(guard):
     assert not guard.check(sample_of(time_ns=0), 150 * MS)
     assert guard.trip.kind == "stale"
     assert "0.150 s old (limit 0.1 s)" in guard.trip.reason
+    guard.reset()
+    assert guard.check(sample_of(time_ns=5000 * MS), 5100 * MS) and guard.trip is None
 
 
 def test_torques_beyond_the_limits_are_cut_not_tripped_on(guard):
