@@ -175,6 +175,10 @@ def test_what_the_follower_gives_back_is_its_own_first():
         assert follower.given.sum() == pytest.approx(sent)
         follower.hear(none, none)
         assert follower.budget == pytest.approx(0.1)
+    _, follower = TimeDomainPassivity(lent=0.0, level=0.9, blind=0.0).ports()
+    lead(follower, [0.0, 0.0, 0.0], pulled)
+    lead(follower, [0.01, 0.0, 0.0], pulled)
+    assert follower.budget == pytest.approx(0.5) and not follower.given.any()
 
 
 def test_a_law_that_makes_energy_at_the_follower_is_damped_there():

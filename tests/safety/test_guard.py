@@ -144,10 +144,14 @@ def test_a_joint_beyond_its_range_trips(guard, index, sign):
 
 
 def test_a_margin_narrows_the_range(guard):
-    """Distance kept from the stops."""
+    """Distance kept from both stops."""
     assign(guard, "margin", 0.5)
-    assert guard.check(sample_of(with_one(0.0, 0, UR5E.limits.upper[0] - 0.4)), 0)
-    assert guard.trip.kind == "position"
+    for stop, inwards in ((UR5E.limits.upper[0], -1.0), (UR5E.limits.lower[0], 1.0)):
+        assert guard.check(sample_of(with_one(0.0, 0, stop + 0.51 * inwards)), 0)
+        assert guard.trip is None
+        assert guard.check(sample_of(with_one(0.0, 0, stop + 0.49 * inwards)), 0)
+        assert guard.trip.kind == "position"
+        guard.reset()
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
