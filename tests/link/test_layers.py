@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farhand.coupling import FourChannel, PositionForce, PositionPosition, Side
+from farhand.coupling import LAWS, FourChannel, PositionForce, PositionPosition, Side, Spring
 from farhand.errors import Mismatch, UnknownName
 from farhand.link.layers import LAYERS, EnergyTank, TimeDomainPassivity, WaveVariables, make_layer
 from farhand.parameters import assign
@@ -338,6 +338,24 @@ def test_the_impedance_of_waves_is_that_of_the_law_as_the_leader_feels_it():
     leader.law.mapping.force_scale = 0.0
     leader.fit()
     np.testing.assert_allclose(leader.impedance, [4.0 * 70.0] * 3 + [1.2] * 3)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        LAWS["none"](),
+        PositionPosition(spring=Spring(damping=0.0)),
+        PositionPosition(spring=Spring(rotational_damping=0.0)),
+    ],
+    ids=["no spring", "no damper", "no damper about an axis"],
+)
+def test_the_impedance_of_waves_for_a_law_without_a_spring_and_a_damper_is_the_usual_one(law):
+    """There is nothing to fit it to."""
+    leader, _ = WaveVariables().ports()
+    leader.law, leader.round_trip = law, 10.0
+    leader.fit()
+    np.testing.assert_allclose(leader.impedance, [50.0] * 3 + [0.5] * 3)
+    np.testing.assert_allclose(leader.damping, leader.impedance)
 
 
 def test_a_wave_is_used_once():
