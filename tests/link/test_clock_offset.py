@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from farhand.link.channel import Channel, MemoryChannel
@@ -103,13 +103,14 @@ class _At(Channel):
 
 
 @given(st.lists(st.tuples(st.integers(0, 3 * BUCKET_NS), st.integers(1, 10**8)), min_size=1))
+@example([(k * BUCKET_NS, w) for k, w in ((0, 5), (1, 90), (2, 95), (6, 99), (1, 97), (20, 7))])
 @settings(max_examples=60)
 def test_the_fastest_echo_of_the_last_periods_counts(echoes):
     """The present one and those before it, eight in all, however long nothing came in between.
 
     An echo whose way back takes no time shows the clock ahead by half of what the way there took.
     """
-    found, now, heard = ClockOffset(), 0, []
+    found, now, heard = ClockOffset(), 100 * BUCKET_NS, []
     for pause, way in echoes:
         now += pause
         found.take(now - way, now, now, now)

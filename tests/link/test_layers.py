@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farhand.coupling import LAWS, FourChannel, PositionForce, PositionPosition, Side, Spring
-from farhand.errors import Mismatch, UnknownName
-from farhand.link.layers import LAYERS, EnergyTank, TimeDomainPassivity, WaveVariables, make_layer
+from farhand.errors import BadValue, Mismatch, UnknownName
+from farhand.link.layers import (
+    LAYERS,
+    EnergyTank,
+    TimeDomainPassivity,
+    WaveVariables,
+    make_layer,
+    register_layer,
+)
 from farhand.parameters import assign
 
 DT = 1e-3
@@ -440,3 +447,19 @@ def test_nobody_pays_for_a_reference_that_pushes_on_by_itself():
         seen = lead(follower, [0.05, 0.0, 0.0], against)
         against = [-50.0 if seen.position[0] > 0.0 else 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     assert seen.position[0] < 1e-3
+
+
+def test_a_layer_is_registered_under_a_name_of_its_own():
+    """Neither that of another nor of none; the same again, such as after a reload, is no harm."""
+
+    class Other(TimeDomainPassivity):
+        name = "tank"
+
+    assert register_layer(EnergyTank) is EnergyTank
+    for name in ("tank", "none"):
+        Other.name = name
+        with pytest.raises(BadValue, match=f"already a layer {name!r}"):
+            register_layer(Other)
+    Other.name = "other"
+    register_layer(Other)
+    assert LAYERS.pop("other") is Other

@@ -226,6 +226,8 @@ def test_a_datagram_with_nothing_in_it_opens_and_a_shorter_one_is_malformed():
     leader, follower = met()
     datagram = leader.close(STATE, b"")
     assert len(datagram) == 64
+    numbers = [int.from_bytes(d[40:48], "little") for d in (datagram, leader.close(STATE, b""))]
+    assert numbers == [3, 4]
     assert follower.open(datagram[:-1]) is None and follower.counts.malformed == 1
     assert follower.open(datagram) == (STATE, b"")
 
@@ -243,3 +245,36 @@ def test_a_greeting_names_the_newest_peer_heard_and_a_state_the_live_one():
     assert named(follower.close(HELLO, b"")) == later.epoch
     assert named(follower.close(STATE, b"")) == leader.epoch
     assert named(follower.close(HELLO, b"", to=epoch(5))) == epoch(5)
+
+
+def taken_over(follower: Seal, leader: Seal) -> bytes | None:
+    """What the follower opens of a state that this leader sends once it has been answered."""
+    follower.open(leader.close(HELLO, b""))
+    leader.open(follower.close(HELLO, b"", to=leader.epoch))
+    opened = follower.open(leader.close(STATE, b"go"))
+    return None if opened is None else opened[1]
+
+
+def test_greetings_keep_naming_a_later_start_that_has_yet_to_answer():
+    """Though an earlier one answers first; the later one may then take over."""
+    follower, early, later = Seal(KEY, "follower"), *(Seal(KEY, "leader", epoch(n)) for n in (5, 9))
+    follower.open(early.close(HELLO, b""))
+    follower.open(later.close(HELLO, b""))
+    early.open(follower.close(HELLO, b"", to=early.epoch))
+    assert follower.open(early.close(STATE, b"go")) is not None
+    assert later.open(follower.close(HELLO, b"")) is not None
+    assert follower.open(later.close(STATE, b"go")) == (STATE, b"go")
+    assert follower.live.epoch == later.epoch
+
+
+def test_a_start_that_was_never_turned_away_may_replace_a_later_one_that_fell_silent():
+    """One that greeted before the later one came was not; one that was live was."""
+    follower = Seal(KEY, "follower")
+    first, second, third = (Seal(KEY, "leader", epoch(n)) for n in (1, 5, 9))
+    assert taken_over(follower, first) == b"go"
+    follower.open(second.close(HELLO, b""))
+    assert taken_over(follower, third) == b"go"
+    assert taken_over(follower, first) is None
+    follower.silent = True
+    assert taken_over(follower, first) is None
+    assert taken_over(follower, second) == b"go"

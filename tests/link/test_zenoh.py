@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -204,3 +205,16 @@ def test_a_configuration_may_be_as_deep_and_as_long_as_its_limits(
     path.write_text(text)
     with pytest.raises(BadValue, match="at most 200 bytes") if refused else nullcontext():
         _refuse_deep(path)
+
+
+def test_what_zenoh_does_not_take_is_counted_and_lost():
+    """The session is closing, or the network is gone."""
+
+    def refuse(datagram: bytes) -> None:
+        raise OSError
+
+    wire = object.__new__(ZenohWire)
+    wire.unsent, wire._publisher = 0, SimpleNamespace(put=refuse)
+    wire.send(b"x")
+    wire.reply(b"x")
+    assert wire.unsent == 2
