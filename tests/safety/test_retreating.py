@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,8 +20,13 @@ from farhand.safety import Guard
 from farhand.safety.retreating import CollisionRetreat, Phase, RetreatingController
 
 LWA4P = load_robot("lwa4p")
-SOLVER = Solver(LWA4P, 1e-5, 1e-4, step_max=0.5)
 STEP_NS = round(1e9 / 120.0)
+
+
+@cache
+def solver() -> Solver:
+    """One for all tests, made when the first needs it: it is compiled."""
+    return Solver(LWA4P, 1e-5, 1e-4, step_max=0.5)
 
 
 class Wall:
@@ -40,7 +46,9 @@ class Wall:
         """An arm and what tracks targets with it."""
         arm = Arm.of(LWA4P)
         arm.update(LWA4P.home, np.zeros(6))
-        return arm, TrackingController(arm, SOLVER, Placement(), LWA4P.limits.velocity, LimitedPD())
+        return arm, TrackingController(
+            arm, solver(), Placement(), LWA4P.limits.velocity, LimitedPD()
+        )
 
     def touch(self) -> np.ndarray | None:
         """What the wall does to the tool."""
