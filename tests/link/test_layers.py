@@ -294,6 +294,9 @@ def test_the_power_of_a_wave_port_is_what_the_waves_carry():
     twist = rng.normal(size=6)
     wrench = leader.push(REST, twist, DT)
     np.testing.assert_allclose(leader.given - leader.taken, -wrench * twist * DT, atol=1e-15)
+    leader.push(REST, twist, DT, 0.3)
+    # the damper of the usual impedance, as far as it is engaged
+    assert leader.added == pytest.approx(0.3 * 50.0)
 
 
 def test_what_neither_the_law_nor_the_wave_back_takes_of_a_wave_is_spared():
