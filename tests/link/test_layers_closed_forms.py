@@ -223,7 +223,7 @@ def test_the_round_trip_of_waves_is_a_mean_that_still_follows_a_change():
 
 
 def test_a_wave_moves_the_reference_and_the_spare_brings_it_back_to_the_leader():
-    """Two steps by hand: v = (wave + F + D v') / (2 b + D), and a share s of the recovery for
+    """Step by step: v = (wave + F + D v') / (2 b + D), and a share s of the recovery for
     which s c + s² d is spared.
     """
     layer, remote = WaveVariables(recovery=4.0, reserve=0.5, impedance=30.0), Side("leader")
@@ -239,7 +239,7 @@ def test_a_wave_moves_the_reference_and_the_spare_brings_it_back_to_the_leader()
     given_twist, given_wrench = 0.1 * np.arange(6.0), np.array([-3.0, 1.0, 2.0, 0.1, 0.0, -0.1])
     position, rotation, before, spare = np.zeros(3), np.eye(3), np.zeros(6), 0.0
     wave, used = b * given_twist - given_wrench, 0.0
-    for spared in (0.002, 1e-5, 0.45):
+    for spared in (0.002, 1e-5, 0.45, 0.6):
         follower.spare = spared
         follower.arrive(given_twist, given_wrench)
         follower.lead(remote, np.array([0.05, -0.02, 0.0]), turned, np.zeros(6), force, DT)
@@ -264,7 +264,7 @@ def test_a_wave_moves_the_reference_and_the_spare_brings_it_back_to_the_leader()
         np.testing.assert_allclose(remote.rotation, rotation)
         np.testing.assert_array_equal(remote.twist, follower.twist)
         before = twist
-    np.testing.assert_allclose(follower.taken, 3 * 0.25 * DT * wave**2 / b)
+    np.testing.assert_allclose(follower.taken, 4 * 0.25 * DT * wave**2 / b)
 
 
 def test_a_wave_follower_that_parts_pays_with_all_it_has_and_then_less_goes_back():
@@ -273,12 +273,18 @@ def test_a_wave_follower_that_parts_pays_with_all_it_has_and_then_less_goes_back
     follower.spare, follower.twist[:] = 0.001, 0.0
     force = np.array([40.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     full = 0.25 * DT * 40.0**2 / 50.0
-    assert full > 0.001
+    assert full > 0.007
     follower.part(force, DT)
     assert follower.given.sum() == pytest.approx(0.001)
     assert follower.spare == pytest.approx(0.0, abs=1e-12)
     follower.spare, follower.twist[0] = 0.002, 0.1
     follower.part(force, DT)
     # 40 N at 0.1 m/s more, and then the reference stands still
-    assert follower.given.sum() == pytest.approx(0.001 + min(full, 0.002 + 0.004))
+    assert follower.given.sum() == pytest.approx(0.001 + 0.002 + 0.004)
     assert not follower.twist.any()
+    follower.spare, follower._used, before = 0.001, 0.004, follower.given.sum()
+    follower.part(force, DT)
+    assert follower.given.sum() - before == pytest.approx(0.001 + 0.004)
+    follower.spare = 1.0
+    follower.part(force, DT)
+    assert follower.given.sum() - before == pytest.approx(0.005 + full)

@@ -115,7 +115,12 @@ def test_a_side_that_starts_anew_is_played_from_its_first_packet():
     playout.begin()
     playout.take(packet(0, -0.2, 0.0), MS)
     playout.play(MS)
-    assert playout.tool_position[0] == pytest.approx(-0.2)
+    assert playout.tool_position[0] == pytest.approx(-0.2) and playout.age_ns == MS
+    playout.begin()
+    playout.take(packet(10**12, 0.1, 0.0), 2 * MS)
+    playout.play(2 * MS)
+    assert playout.tool_position[0] == pytest.approx(0.1)
+    assert playout.age_ns == 2 * MS - 10**12 and playout.behind_ns == 0
 
 
 def playing(*packets: Packet, age: int = 20, nq: int = 1) -> Playout:
@@ -137,6 +142,8 @@ def test_between_two_packets_a_cubic_motion_is_played_exactly():
         return 0.1 + 0.3 * t - 40.0 * t**2 + 900.0 * t**3, 0.3 - 80.0 * t + 2700.0 * t**2
 
     rows = [packet(k * MS, *cubic(1e-3 * k), force=float(k)) for k in (0, 4, 16)]
+    for row in rows:
+        row.commanded_wrench = -row.measured_wrench
     playout = playing(*rows)
     for k in (1, 2, 3, 4, 7, 10, 15):
         playout.play((20 + k) * MS)
@@ -144,6 +151,7 @@ def test_between_two_packets_a_cubic_motion_is_played_exactly():
         assert playout.q[0] == pytest.approx(cubic(1e-3 * k)[0], abs=1e-12)
         assert playout.tool_position[0] == pytest.approx(cubic(1e-3 * k)[0], abs=1e-12)
         assert playout.measured_wrench[0] == pytest.approx(k)
+        assert playout.commanded_wrench[0] == pytest.approx(-k)
         start, end = (0, 4) if k < 4 else (4, 16)
         speeds = [cubic(1e-3 * t)[1] for t in (start, end)]
         straight = np.interp(k, (start, end), speeds)
