@@ -161,8 +161,11 @@ def test_half_the_energy_for_a_step_leads_half_of_it_and_the_rest_returns_at_its
     layer.recovery = 1e3
     follower.lead(remote, there, np.eye(3), twist, np.zeros(6), DT)
     assert follower.behind[0] == 0.0 and remote.position[0] == 0.004
-    # a step as long as the time constant, or longer, shows all of it
+    # a step as long as the time constant, or longer, shows all of it, as does a new engagement
     follower.lead(remote, there, np.eye(3), twist, np.zeros(6), 0.05)
+    np.testing.assert_allclose(remote.twist, twist)
+    follower.begin()
+    follower.lead(remote, there, np.eye(3), twist, np.zeros(6), DT)
     np.testing.assert_allclose(remote.twist, twist)
 
 

@@ -100,13 +100,15 @@ def test_a_new_grip_fades_the_hold_and_then_leaves_the_springs_alone():
 
 
 def test_let_go_while_it_turns_it_turns_on_and_stops_at_half_the_angle():
-    """An even deceleration, about the axis of the turn and from the rotation at release."""
+    """An even deceleration, about the axis of the turn and from the pose at release."""
     guard, spring = DeadMan(), CartesianImpedance()
-    twist, begun = np.array([0.0, 0.0, 0.0, 0.0, 0.6, 0.0]), rotation_from_vector([0.3, 0.0, 0.0])
+    twist, begun = np.array([0.0, -0.3, 0.0, 0.0, 0.6, 0.0]), rotation_from_vector([0.3, 0.0, 0.0])
+    place = np.array([0.4, -0.1, 0.2])
     for grip, count in ((5.0, 1), (0.0, 32)):
         for _ in range(count):
-            guard.step(spring, grip, ORIGIN, begun, twist, DT)
+            guard.step(spring, grip, place, begun, twist, DT)
     share = 31 * DT / 0.09
     angle = 0.6 * 0.09 * (share - 0.5 * share**2)
     expected = rotation_from_vector([0.0, angle, 0.0]) @ begun
     np.testing.assert_allclose(spring.rotation, expected, atol=1e-9)
+    np.testing.assert_allclose(spring.position, place - [0.0, 0.5 * angle, 0.0], atol=1e-9)

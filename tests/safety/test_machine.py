@@ -266,6 +266,7 @@ def test_the_state_is_recorded_as_its_index():
     lift, stream = Lift(), Stream()
     lift.machine.record(stream)
     lift.lifting()
+    assert stream.array.shape == (1,)
     assert lift.machine.states[int(stream.array[0])] == "lift"
 
 

@@ -107,6 +107,8 @@ def test_heat_trips_and_a_reset_holds_only_when_it_has_cooled_down():
     assert guard.trip is not None and "cannot reset" in guard.trip.reason
     sensor.reading = 100.0
     watch.step(3 * MS)
+    # cool again, and latched until the guard is reset
+    assert stop.trip is not None and guard.trip is not None
     guard.reset()
     watch.step(4 * MS)
     assert guard.trip is None
