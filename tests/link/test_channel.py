@@ -29,8 +29,14 @@ def test_the_newest_are_kept_when_nobody_receives() -> None:
 
 def test_a_channel_that_holds_nothing_is_refused() -> None:
     """The limits of the capacity are named."""
-    with pytest.raises(OutOfRange, match=r"channel.capacity = 0 is outside \[1, "):
-        MemoryChannel(capacity=0)
+    for capacity in (0, 1_000_001):
+        with pytest.raises(OutOfRange, match=rf"channel.capacity = {capacity} is outside \[1, "):
+            MemoryChannel(capacity=capacity)
+    MemoryChannel(capacity=1_000_000)
+    one = MemoryChannel(capacity=1)
+    one.send(0, b"old")
+    one.send(0, b"new")
+    assert one.receive(0) == [b"new"] and one.dropped == 1
 
 
 def test_the_two_directions_of_a_link_are_separate() -> None:

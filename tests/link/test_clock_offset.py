@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from farhand.link.channel import Channel, MemoryChannel
@@ -100,3 +100,58 @@ class _At(Channel):
     def send(self, now_ns: int, data: bytes) -> None:
         """At the network's time."""
         self._channel.send(self._now_ns, data)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3 * BUCKET_NS), st.integers(1, 10**8)), min_size=1))
+@example([(k * BUCKET_NS, w) for k, w in ((0, 5), (1, 90), (2, 95), (6, 99), (1, 97), (20, 7))])
+@settings(max_examples=60)
+def test_the_fastest_echo_of_the_last_periods_counts(echoes):
+    """The present one and those before it, eight in all, however long nothing came in between.
+
+    An echo whose way back takes no time shows the clock ahead by half of what the way there took.
+    """
+    found, now, heard = ClockOffset(), 100 * BUCKET_NS, []
+    for pause, way in echoes:
+        now += pause
+        found.take(now - way, now, now, now)
+        heard = [(t, w) for t, w in heard if now // BUCKET_NS - t // BUCKET_NS < BUCKETS]
+        heard.append((now, way))
+        assert found.shortest_ns == min(w for _, w in heard)
+        assert found.offset_ns == found.shortest_ns // 2
+
+
+def test_a_clock_that_was_set_back_forgets_everything():
+    """What it was compared with is of another time."""
+    found = ClockOffset()
+    found.take(100 * BUCKET_NS, 100 * BUCKET_NS, 100 * BUCKET_NS, 100 * BUCKET_NS)
+    assert (found.offset_ns, found.began_ns) == (0, 100 * BUCKET_NS)
+    assert found.ends_ns == 101 * BUCKET_NS
+    found.take(3 * BUCKET_NS, 3 * BUCKET_NS + 8, 3 * BUCKET_NS + 8, 3 * BUCKET_NS + 8)
+    assert (found.shortest_ns, found.offset_ns) == (8, 4)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, BUCKET_NS), st.integers(0, 99), st.integers(0, 99)), min_size=1
+    )
+)
+@settings(max_examples=60)
+def test_an_endpoint_learns_from_its_packets_what_their_echoes_say(echoes):
+    """Though it passes over those that add nothing; and the age is the most that it can be."""
+    inbox, hour, now, known = MemoryChannel(), 3600 * BUCKET_NS, BUCKET_NS, ClockOffset()
+    end = Endpoint(Packet(1, 1), Packet(1, 1), MemoryChannel(), inbox)
+    end.connect(MemoryChannel(), inbox, shared_clock=False)
+    ages = []
+    for number, (pause, there, held) in enumerate(echoes, start=1):
+        now += pause
+        packet = Packet(1, 1)
+        packet.sequence, packet.time_ns, packet.echo_valid = number, now + hour, True
+        packet.echo_time_ns, packet.echo_age_ns = now - there - held, held
+        known.take(now - there - held, now + hour - held, now + hour, now)
+        inbox.send(now, packet.to_bytes())
+        assert end.receive(now)
+        assert end.offset_ns == known.offset_ns == hour + known.shortest_ns // 2
+        assert end.round_trip_ns == there
+        assert end.age_ns(now) == known.offset_ns - hour + (known.shortest_ns + 1) // 2
+        ages.append(known.offset_ns - hour)
+    assert end.statistics.age_sum_ns == sum(ages) and end.statistics.age_max_ns == max(ages)

@@ -43,6 +43,9 @@ def test_a_link_without_settings_is_perfect():
         {"delay": 2.0, "jitter": 1.0},
         {"loss": 0.1},
         {"outage_length": 1.0},
+        {"burst_chance": 0.1},
+        {"duplicate": 0.1},
+        {"bandwidth": 100.0},
     ):
         assert not link_with(**setting).perfect
 
@@ -125,6 +128,11 @@ def test_loss_of_everything_is_possible():
     ("path", "value", "attribute", "expected"),
     [
         ("burst_chance", 0.01, "burst_chance", 0.01),
+        ("burst_length", 7.0, "burst_length", 7.0),
+        ("burst_loss", 0.4, "burst_loss", 0.4),
+        ("jitter", 2.0, "jitter_ns", 2 * MS),
+        ("loss", 0.2, "loss", 0.2),
+        ("reorder", True, "reorder", True),
         ("duplicate", 0.1, "duplicate", 0.1),
         ("bandwidth", 500.0, "bandwidth", 500e3),
         ("distribution", "pareto", "distribution", "pareto"),
@@ -136,3 +144,24 @@ def test_every_setting_reaches_both_directions(path, value, attribute, expected)
     link = link_with(delay=10.0)
     assign(link, path, value)
     assert [getattr(network.conditions, attribute) for network in link.networks] == [expected] * 2
+
+
+def test_the_jitter_may_be_the_whole_one_way_delay():
+    """No packet arrives before it was sent."""
+    assert link_with(delay=10.0, jitter=5.0).networks[0].jitter_ns == 5 * MS
+
+
+def test_a_run_without_a_link_refuses_what_would_need_one():
+    """With what to start it with; what changes nothing is no harm."""
+    link = link_with()
+    link.connected = False
+    with pytest.raises(BadValue, match="no link to change; start it with --delay"):
+        assign(link, "delay", 10.0)
+    assign(link, "reorder", True)
+    assert link.perfect
+
+
+def test_an_outage_begins_and_ends_when_it_is_set_to():
+    """Two seconds from the third on."""
+    link = link_with(outage_start=3.0, outage_length=2.0)
+    assert link.networks[1].outages == ((3000 * MS, 5000 * MS),)

@@ -307,3 +307,35 @@ def test_an_endpoint_never_raises_whatever_arrives(arriving: list[bytes]) -> Non
     assert total == len(arriving)
     assert statistics.lost >= 0
     Packet(1, 1).load(endpoint._outbound.receive(2 * MS)[0])
+
+
+def test_an_answer_says_how_long_the_packet_was_held() -> None:
+    """By the answering side's clock, and which packet it was."""
+    endpoint, inbox = make_receiver()
+    inbox.send(0, numbered(1, time_ns=40))
+    endpoint.receive(100)
+    endpoint.send(130)
+    sent = endpoint.outgoing
+    assert (sent.echo_valid, sent.echo_time_ns, sent.echo_age_ns) == (True, 40, 30)
+    assert (sent.sequence, sent.time_ns) == (1, 130)
+
+
+def test_another_start_of_the_other_side_begins_with_new_numbers() -> None:
+    """Its first packet is neither late nor a loss; time is counted from it."""
+    endpoint, inbox = make_receiver()
+    inbox.arriving = [numbered(500)]
+    endpoint.receive(0)
+    inbox.generation = 1
+    inbox.arriving = [numbered(1), numbered(3)]
+    assert endpoint.receive(7)
+    assert (endpoint.generation, endpoint.incoming.sequence) == (1, 3)
+    assert (endpoint.statistics.received, endpoint.statistics.late) == (3, 0)
+    assert endpoint.statistics.lost == 1
+
+
+def test_the_time_of_a_stamp_is_that_of_the_true_clock_where_there_is_one() -> None:
+    """Otherwise that of the tick."""
+    endpoint, inbox = make_receiver()
+    assert endpoint.local_ns(5) == 5
+    endpoint.connect(Mailbox(), inbox, clock=lambda: 77)
+    assert endpoint.local_ns(5) == 77

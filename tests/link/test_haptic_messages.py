@@ -68,6 +68,16 @@ def test_a_mirror_is_not_a_rotation():
         Transform.unpack(np.diag([1.0, -1.0, 1.0, 1.0]).ravel())
 
 
+@pytest.mark.parametrize("place", [0, 1, 5, 10, 12, 13, 14, 15])
+def test_a_matrix_that_stretches_or_projects_is_no_transform(place):
+    """One axis is enough, or one number of the last row, of either sign."""
+    for change in (-1e-3, 1e-3):
+        wire = np.eye(4).ravel()
+        wire[place] += change
+        with pytest.raises(BadValue, match="homogeneous transform"):
+            Transform.unpack(wire)
+
+
 def test_a_stiffness_that_is_not_isotropic_is_refused():
     """The spring has one kt and one kr, and no coupling."""
     good = CartesianStiffness(700.0, 30.0).pack()
@@ -81,6 +91,9 @@ def test_a_stiffness_that_is_not_isotropic_is_refused():
 
 def test_a_pen_has_two_flags_behind_six_numbers():
     """Button, then whether it displays forces."""
+    for flags in ((True, False), (False, True)):
+        again = HapticState.unpack(HapticState(np.ones(3), np.zeros(3), *flags).pack())
+        assert (again.button, again.displays_force) == flags
     state = HapticState.unpack(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.0, 1.0]))
     assert (state.button, state.displays_force) == (False, True) and state.orientation.tolist() == [
         4.0,

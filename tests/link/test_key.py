@@ -27,8 +27,9 @@ def test_a_key_is_for_its_owners_eyes(tmp_path):
     write_key(path)
     assert path.stat().st_mode & 0o777 == 0o600
     assert not open_to_others(path)
-    path.chmod(0o644)
-    assert open_to_others(path)
+    for mode, is_open in ((0o700, False), (0o400, False), (0o640, True), (0o604, True)):
+        path.chmod(mode)
+        assert open_to_others(path) is is_open
 
 
 def test_a_key_is_never_overwritten(tmp_path):

@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farhand.coupling import FourChannel, PositionForce, PositionPosition, Side
-from farhand.errors import Mismatch, UnknownName
-from farhand.link.layers import LAYERS, EnergyTank, TimeDomainPassivity, WaveVariables, make_layer
+from farhand.coupling import LAWS, FourChannel, PositionForce, PositionPosition, Side, Spring
+from farhand.errors import BadValue, Mismatch, UnknownName
+from farhand.link.layers import (
+    LAYERS,
+    EnergyTank,
+    TimeDomainPassivity,
+    WaveVariables,
+    make_layer,
+    register_layer,
+)
 from farhand.parameters import assign
 
 DT = 1e-3
@@ -175,6 +182,10 @@ def test_what_the_follower_gives_back_is_its_own_first():
         assert follower.given.sum() == pytest.approx(sent)
         follower.hear(none, none)
         assert follower.budget == pytest.approx(0.1)
+    _, follower = TimeDomainPassivity(lent=0.0, level=0.9, blind=0.0).ports()
+    lead(follower, [0.0, 0.0, 0.0], pulled)
+    lead(follower, [0.01, 0.0, 0.0], pulled)
+    assert follower.budget == pytest.approx(0.5) and not follower.given.any()
 
 
 def test_a_law_that_makes_energy_at_the_follower_is_damped_there():
@@ -283,6 +294,9 @@ def test_the_power_of_a_wave_port_is_what_the_waves_carry():
     twist = rng.normal(size=6)
     wrench = leader.push(REST, twist, DT)
     np.testing.assert_allclose(leader.given - leader.taken, -wrench * twist * DT, atol=1e-15)
+    leader.push(REST, twist, DT, 0.3)
+    # the damper of the usual impedance, as far as it is engaged
+    assert leader.added == pytest.approx(0.3 * 50.0)
 
 
 def test_what_neither_the_law_nor_the_wave_back_takes_of_a_wave_is_spared():
@@ -334,6 +348,24 @@ def test_the_impedance_of_waves_is_that_of_the_law_as_the_leader_feels_it():
     leader.law.mapping.force_scale = 0.0
     leader.fit()
     np.testing.assert_allclose(leader.impedance, [4.0 * 70.0] * 3 + [1.2] * 3)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        LAWS["none"](),
+        PositionPosition(spring=Spring(damping=0.0)),
+        PositionPosition(spring=Spring(rotational_damping=0.0)),
+    ],
+    ids=["no spring", "no damper", "no damper about an axis"],
+)
+def test_the_impedance_of_waves_for_a_law_without_a_spring_and_a_damper_is_the_usual_one(law):
+    """There is nothing to fit it to."""
+    leader, _ = WaveVariables().ports()
+    leader.law, leader.round_trip = law, 10.0
+    leader.fit()
+    np.testing.assert_allclose(leader.impedance, [50.0] * 3 + [0.5] * 3)
+    np.testing.assert_allclose(leader.damping, leader.impedance)
 
 
 def test_a_wave_is_used_once():
@@ -418,3 +450,19 @@ def test_nobody_pays_for_a_reference_that_pushes_on_by_itself():
         seen = lead(follower, [0.05, 0.0, 0.0], against)
         against = [-50.0 if seen.position[0] > 0.0 else 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     assert seen.position[0] < 1e-3
+
+
+def test_a_layer_is_registered_under_a_name_of_its_own():
+    """Neither that of another nor of none; the same again, such as after a reload, is no harm."""
+
+    class Other(TimeDomainPassivity):
+        name = "tank"
+
+    assert register_layer(EnergyTank) is EnergyTank
+    for name in ("tank", "none"):
+        Other.name = name
+        with pytest.raises(BadValue, match=f"already a layer {name!r}"):
+            register_layer(Other)
+    Other.name = "other"
+    register_layer(Other)
+    assert LAYERS.pop("other") is Other

@@ -153,16 +153,18 @@ def test_a_leader_that_is_turned_away_for_its_clock_is_told():
     first = ahead(a, b)
     late = Line(a.wire, Seal(KEY, "leader"), TERMS)
     said: list[bytes] = []
-    for tick in range(10, 30):
+    # long after the start, but not after the leader was last heard
+    for tick in range(5000, 5020):
         for line in (first, late):
             line.send(tick * MS, b"a")
             said += b.wire.back
             b.receive(tick * MS)
             late.receive(tick * MS)
-    assert "clock is ahead" in (late.refusal or "")
+    assert (late.refusal or "").startswith("it already has a leader whose clock is ahead")
+    assert b"already has a follower whose" in first._busy
     assert b.seal.live.epoch == first.seal.epoch
     b.wire.back.extend([*said, late.seal.close(HELLO, b"{}")])
-    b.receive(30 * MS + 2 * SILENCE_NS)
+    b.receive(5020 * MS + 2 * SILENCE_NS)
     assert b.seal.live.epoch == first.seal.epoch
 
 
@@ -190,9 +192,11 @@ def test_only_the_peer_decides_where_answers_go():
     a, b = lines()
     talk(a, b)
     before = b.wire.confirmed
+    a.wire.back.clear()
     b.wire.back.extend([b"", MAGIC + bytes(100), Seal(bytes(32), "leader").close(STATE, b"x")])
     b.receive(0)
     assert b.wire.confirmed == before
+    assert not a.wire.back
 
 
 def test_a_flood_takes_a_bounded_share_of_a_tick_and_the_peer_is_still_heard():
@@ -217,3 +221,46 @@ def test_a_greeting_that_is_no_greeting_is_refused(content):
     b.wire.send(b.seal.close(HELLO, content))
     a.receive(0)
     assert "does not understand" in (a.refusal or "")
+
+
+def test_greetings_come_often_until_the_peer_has_agreed_and_then_seldom():
+    """Ten in a second, then one."""
+    for agrees, expected in ((False, 10), (True, 1)):
+        a, b = lines()
+        if agrees:
+            talk(a, b, 200)
+        a.wire.back.clear()
+        b.wire.back.clear()
+        for tick in range(200, 1200):
+            a.send(tick * MS, b"a")
+        # magic, role, kind
+        kinds = [datagram[5] for datagram in b.wire.back]
+        assert kinds.count(HELLO) == expected
+        assert kinds.count(STATE) == (1000 if agrees else 0)
+
+
+def test_a_start_that_this_side_does_not_know_of_is_answered_once_in_a_tick():
+    """However many of its greetings have come."""
+    a, b = lines()
+    b.wire.back.extend(a.seal.close(HELLO, b"{}") for _ in range(5))
+    b.receive(0)
+    assert len(a.wire.back) == 1
+    assert a.seal.open(a.wire.back[0]) is not None
+
+
+def test_a_peer_that_starts_again_is_known_by_its_first_state_if_its_greeting_is_lost():
+    """It sends one only to a side whose terms it has found equal; packets count once it greets."""
+    a, b = lines()
+    talk(a, b)
+    again = Line(a.wire, Seal(KEY, "leader"), TERMS)
+    again.greet()
+    b.receive(10 * MS)
+    again.receive(10 * MS)
+    assert again.agreed
+    again.send(10 * MS, b"first")
+    states = [datagram for datagram in b.wire.back if datagram[5] == STATE]
+    b.wire.back.clear()
+    b.wire.back.extend(states)
+    assert b.receive(11 * MS) == []
+    assert (b.generation, b.agreed) == (2, False)
+    assert b"a" in talk(again, b, 1100, 11)[1]

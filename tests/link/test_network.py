@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
-from farhand.link.network import Conditions, EmulatedNetwork
+from farhand.link.network import DISTRIBUTIONS, Conditions, EmulatedNetwork
 
 MS = 1_000_000  # [ns]
 FOREVER = 2**62  # [ns]
@@ -389,3 +389,91 @@ def test_a_line_that_is_too_narrow_drops_what_would_wait_too_long() -> None:
     got = delays(network, 2000)
     assert got.max() <= 23 * MS
     assert network.counters.dropped_full == pytest.approx(1000, abs=30)
+
+
+@pytest.mark.parametrize(
+    ("name", "chance", "room", "deviation"),
+    [
+        ("uniform", 0.0, 9.0, -1.0),
+        ("uniform", 0.25, 9.0, -0.5),
+        ("uniform", 0.75, 9.0, 0.5),
+        ("normal", 0.0, 9.0, -3.0),
+        ("normal", 0.5, 9.0, 0.0),
+        ("normal", 1.0, 9.0, 3.0),
+        ("normal", 0.0, 3.0, -1.5),
+        ("exponential", 0.0, 9.0, 0.0),
+        ("exponential", 1.0 - np.exp(-1.0), 9.0, 1.0),
+        ("exponential", 1.0 - np.exp(-7.0), 9.0, 7.0),
+        ("exponential", 1.0 - 1e-12, 9.0, 20.0),
+        ("pareto", 0.0, 9.0, 0.0),
+        ("pareto", 1.0 - 2.0**-2.5, 9.0, 1.0),
+        ("pareto", 1.0 - 10.0**-2.5, 9.0, 9.0),
+        ("pareto", 1.0 - 1e-12, 9.0, 20.0),
+        ("spikes", 0.979, 9.0, 0.0),
+        ("spikes", 0.981, 9.0, 1.0),
+    ],
+)
+def test_jitter_has_the_quantiles_of_its_distribution(name, chance, room, deviation) -> None:
+    """In multiples of its size, here 2; a normal one is cut where the packet was sent."""
+    assert DISTRIBUTIONS[name](chance, 2.0, room) == pytest.approx(2.0 * deviation, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("delay_ns", 10_000 * MS),
+        ("loss", 1.0),
+        ("burst_chance", 1.0),
+        ("burst_length", 1e9),
+        ("burst_loss", 1.0),
+        ("duplicate", 1.0),
+        ("bandwidth", 1e15),
+        ("queue_ns", 10_000 * MS),
+    ],
+)
+def test_each_condition_reaches_from_zero_to_its_limit_and_no_further(name: str, most: Any) -> None:
+    """Both ends are possible."""
+    for value in (type(most)(0), most):
+        assert getattr(Conditions(**{name: value}), name) == value
+    for value in (-1, most + 1):
+        with pytest.raises(OutOfRange, match=f"network.{name} = "):
+            Conditions(**{name: value})
+
+
+@pytest.mark.parametrize("length", [0.0, 1.0])
+def test_a_burst_of_one_packet_or_less_loses_one(length: float) -> None:
+    """Then, with certain bursts, every other packet gets through."""
+    network = make_network(burst_chance=1.0, burst_length=length)
+    assert list(arrivals(network, 20)) == list(range(1, 20, 2))
+
+
+def test_a_burst_ends_when_bursts_are_switched_off() -> None:
+    """Also for a packet in the middle of one."""
+    network = make_network(burst_chance=1.0, burst_length=1e9)
+    network.send(0, b"lost")
+    network.conditions = Conditions()
+    network.send(0, b"kept")
+    assert network.receive(0) == [b"kept"]
+
+
+def test_a_copy_has_a_jitter_of_its_own() -> None:
+    """Within the same bounds as the first."""
+    network = make_network(delay_ns=20 * MS, jitter_ns=5 * MS, duplicate=1.0, reorder=True)
+    network.send(100 * MS, b"x")
+    for number in range(200):
+        network.send(100 * MS, name_of(number))
+    times = np.array([arrival for arrival, *_ in network._in_flight])
+    assert len(times) == len(set(times.tolist())) == 402
+    assert 115 * MS <= times.min() < 116 * MS and 124 * MS < times.max() <= 125 * MS
+
+
+def test_a_packet_that_waits_for_the_line_has_the_line_for_as_long_as_its_bits_take() -> None:
+    """Ten bytes at 8 kbit/s take 10 ms; the next waits for the rest of them, up to the queue."""
+    network = make_network(bandwidth=8000.0, queue_ns=8 * MS)
+    for now in (0, 1, 2, 30):
+        network.send(now * MS, bytes([now]) * 10)
+    assert network.receive(10 * MS) == [bytes(10)]
+    # at 1 ms the wait would be 9 ms, at 2 ms just the 8 ms allowed
+    assert network.counters.dropped_full == 1
+    assert network.receive(20 * MS - 1) == [] and network.receive(20 * MS) == [b"\2" * 10]
+    assert network.receive(40 * MS - 1) == [] and network.receive(40 * MS) == [b"\36" * 10]

@@ -387,3 +387,57 @@ def test_the_model_hash_tells_apart_what_differs() -> None:
         (np.array([1.0, np.nextafter(2.0, 3.0)]),),
     ]
     assert len({model_hash(*parts) for parts in variants}) == len(variants)
+
+
+@pytest.mark.parametrize("name", ["tool_quaternion", "offset_quaternion"])
+@pytest.mark.parametrize("index", range(4))
+def test_a_quaternion_may_miss_its_length_by_half_a_thousandth(name: str, index: int) -> None:
+    """Its square by a thousandth, on either side and along any axis."""
+    for length, accepted in ((1.0004, True), (0.9996, True), (1.0006, False), (0.9994, False)):
+        packet = full_packet()
+        setattr(packet, name, length * np.eye(4)[index])
+        data = packet.to_bytes()
+        if accepted:
+            assert full_packet().load(data) == 11
+        else:
+            with pytest.raises(LinkError, match=f"{name} = .*, its length must be 1"):
+                full_packet().load(data)
+
+
+@pytest.mark.parametrize(
+    ("names", "low", "high"),
+    [
+        (("sequence",), 0, 2**64 - 1),
+        (("time_ns", "echo_time_ns", "echo_age_ns"), -(2**63), 2**63 - 1),
+        (("flags", "mode", "engagement_id", "buttons"), 0, 2**32 - 1),
+    ],
+)
+def test_a_scalar_fits_up_to_its_ends_and_is_named_beyond_them(
+    names: tuple[str, ...], low: int, high: int
+) -> None:
+    """With its limits."""
+    for name in names:
+        packet = full_packet()
+        for value in (low, high):
+            setattr(packet, name, value)
+            packet.to_bytes()
+        for value in (low - 1, high + 1):
+            setattr(packet, name, value)
+            with pytest.raises(OutOfRange, match=f"packet.{name} = {value} "):
+                packet.to_bytes()
+
+
+def test_the_map_is_the_offset_and_the_shape_in_one_view() -> None:
+    """As they lie in the packet; a fresh one is the identity."""
+    packet = full_packet()
+    parts = packet.offset_quaternion, packet.offset_position, packet.map_shape
+    np.testing.assert_array_equal(packet.map, np.concatenate(parts))
+    assert Packet(1, 1).map.tolist() == [0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0]
+
+
+def test_a_packet_may_have_no_joints_and_its_numbers_may_begin_at_zero() -> None:
+    """The first packet is newer than none."""
+    sent, received = Packet(0, 0, 2**64 - 1), Packet(0, 0, 2**64 - 1)
+    sent.buttons = 3
+    assert received.load(sent.to_bytes()) == 0
+    assert received.buttons == 3

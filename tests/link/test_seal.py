@@ -7,7 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farhand.errors import BadValue
-from farhand.link.seal import EPOCH_BYTES, HEADER_BYTES, HELLO, STATE, WINDOW, Seal, new_epoch
+from farhand.link.seal import (
+    EPOCH_BYTES,
+    HEADER_BYTES,
+    HELLO,
+    STATE,
+    WINDOW,
+    Counts,
+    Seal,
+    new_epoch,
+)
 
 KEY = bytes(range(32))
 
@@ -177,3 +186,95 @@ def test_no_bytes_whatever_open_or_break_a_seal(garbage):
         assert seal.open(header + data) is None
     assert (seal.counts.opened, seal.live) == (0, None)
     assert seal.counts.refused == 2 * len(garbage)
+
+
+def test_everything_but_what_the_peer_sent_or_has_yet_to_prove_counts_as_refused():
+    """Each count has a digit of its own."""
+    counts = Counts(1, 2, 4, 8, 16, 32, 64, 128)
+    assert counts.refused == 2 + 4 + 8 + 16 + 32 + 64
+
+
+def test_no_more_keys_are_derived_than_strangers_may_still_come():
+    """What is not examined counts as forged: of the other role, and of this side's own."""
+    follower = Seal(KEY, "follower")
+    follower.strangers = 2
+    for number in range(1, 5):
+        follower.open(Seal(KEY, "leader", epoch(number)).close(HELLO, b""))
+    assert (follower.counts.unproven, follower.counts.forged, follower.strangers) == (2, 2, 0)
+    leader = Seal(KEY, "leader")
+    leader.strangers = 1
+    for number in range(1, 4):
+        leader.open(Seal(KEY, "leader", epoch(number)).close(HELLO, b""))
+    assert (leader.counts.reflected, leader.counts.forged, leader.strangers) == (1, 2, 0)
+    # its own start needs no new key
+    leader.open(leader.close(HELLO, b""))
+    assert leader.counts.reflected == 2
+
+
+@pytest.mark.parametrize(("place", "value"), [(0, 0), (4, 0), (4, 3), (5, 0), (5, 3), (6, 1)])
+def test_a_header_that_no_side_writes_is_malformed(place, value):
+    """Another magic, role, kind, or something where zero is."""
+    leader, follower = met()
+    datagram = bytearray(leader.close(STATE, b"go"))
+    datagram[place] = value
+    assert follower.open(datagram) is None
+    assert follower.counts.malformed == 1
+
+
+def test_a_datagram_with_nothing_in_it_opens_and_a_shorter_one_is_malformed():
+    """48 bytes of header and 16 of the tag."""
+    leader, follower = met()
+    datagram = leader.close(STATE, b"")
+    assert len(datagram) == 64
+    numbers = [int.from_bytes(d[40:48], "little") for d in (datagram, leader.close(STATE, b""))]
+    assert numbers == [3, 4]
+    assert follower.open(datagram[:-1]) is None and follower.counts.malformed == 1
+    assert follower.open(datagram) == (STATE, b"")
+
+
+def test_a_greeting_names_the_newest_peer_heard_and_a_state_the_live_one():
+    """Before anyone was heard, nobody; ``to`` names another."""
+    leader, follower = met()
+
+    def named(datagram: bytes) -> bytes:
+        return datagram[24:40]
+
+    assert named(Seal(KEY, "leader").close(HELLO, b"")) == bytes(EPOCH_BYTES)
+    later = Seal(KEY, "leader")
+    follower.open(later.close(HELLO, b""))
+    assert named(follower.close(HELLO, b"")) == later.epoch
+    assert named(follower.close(STATE, b"")) == leader.epoch
+    assert named(follower.close(HELLO, b"", to=epoch(5))) == epoch(5)
+
+
+def taken_over(follower: Seal, leader: Seal) -> bytes | None:
+    """What the follower opens of a state that this leader sends once it has been answered."""
+    follower.open(leader.close(HELLO, b""))
+    leader.open(follower.close(HELLO, b"", to=leader.epoch))
+    opened = follower.open(leader.close(STATE, b"go"))
+    return None if opened is None else opened[1]
+
+
+def test_greetings_keep_naming_a_later_start_that_has_yet_to_answer():
+    """Though an earlier one answers first; the later one may then take over."""
+    follower, early, later = Seal(KEY, "follower"), *(Seal(KEY, "leader", epoch(n)) for n in (5, 9))
+    follower.open(early.close(HELLO, b""))
+    follower.open(later.close(HELLO, b""))
+    early.open(follower.close(HELLO, b"", to=early.epoch))
+    assert follower.open(early.close(STATE, b"go")) is not None
+    assert later.open(follower.close(HELLO, b"")) is not None
+    assert follower.open(later.close(STATE, b"go")) == (STATE, b"go")
+    assert follower.live.epoch == later.epoch
+
+
+def test_a_start_that_was_never_turned_away_may_replace_a_later_one_that_fell_silent():
+    """One that greeted before the later one came was not; one that was live was."""
+    follower = Seal(KEY, "follower")
+    first, second, third = (Seal(KEY, "leader", epoch(n)) for n in (1, 5, 9))
+    assert taken_over(follower, first) == b"go"
+    follower.open(second.close(HELLO, b""))
+    assert taken_over(follower, third) == b"go"
+    assert taken_over(follower, first) is None
+    follower.silent = True
+    assert taken_over(follower, first) is None
+    assert taken_over(follower, second) == b"go"

@@ -58,6 +58,7 @@ def test_a_trace_that_holds_is_repeated():
     [
         ("t,delay_ms\n0,10\n1,-3\n", "line 3: delay_ms is not within 0 to 10000"),
         ("t,delay_ms\n0,10\n1,fast\n", "line 3: delay_ms is not"),
+        ("t,delay_ms\n0,0\n1,10000\n2,10001\n", "line 4: delay_ms is not"),
         ("t,delay_ms\n1,10\n0,10\n", "times that grow"),
         ("t,delay_ms\n1,10\n", "two rows"),
         ("t,delay_ms\nx,10\n2,10\n", "line 2: t is not a number"),
@@ -101,3 +102,21 @@ def test_a_trace_is_set_by_its_path_and_a_missing_one_changes_nothing(tmp_path):
     assign(link, "trace", str(written(tmp_path, "t,delay_ms\n0,40\n1,40\n")))
     link.channels.forward.send(0, b"x")
     assert link.channels.forward.receive(20 * MS) == [b"x"]
+
+
+def test_a_file_that_is_too_long_is_no_trace(tmp_path, monkeypatch):
+    """A byte more than allowed is too much."""
+    text = "t,delay_ms\n0,10\n1,10\n"
+    monkeypatch.setattr("farhand.link.network.MAX_TRACE_BYTES", len(text))
+    assert read_trace(written(tmp_path, text)).at(0) == 10 * MS
+    with pytest.raises(BadValue, match="trace.csv is not a trace of delays"):
+        read_trace(written(tmp_path, text + "\n"))
+
+
+def test_a_repeated_trace_is_as_long_as_its_rows_are_apart():
+    """Uneven rows: the last one holds for the mean step, whatever the clock began with."""
+    trace = Trace(np.array([7.0, 7.1, 7.4]), np.array([1.0, 2.0, 3.0]))
+    assert trace.length_ns == 600 * MS
+    assert [trace.at(t * MS) for t in (99, 100, 399, 400, 599, 600, 1300)] == [
+        delay * MS for delay in (1, 2, 2, 3, 3, 1, 2)
+    ]

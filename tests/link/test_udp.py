@@ -104,6 +104,9 @@ def test_a_port_that_does_not_exist_is_refused_with_the_last_one():
     """70000 is of the right form."""
     with pytest.raises(BadValue, match="there is no port 70000; they end at 65535"):
         parse_address("host:70000", "--listen")
+    with pytest.raises(BadValue, match="there is no port 65536"):
+        parse_address("host:65536", "--listen")
+    assert parse_address("host:65535", "--listen") == ("host", 65535)
 
 
 def test_an_address_may_be_of_either_internet():
@@ -153,3 +156,22 @@ def test_a_name_with_several_addresses_is_tried_at_each(listens, monkeypatch):
     assert heard(leader) == b"state back"
     leader.close()
     follower.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+        (UnicodeError("label too long"), "label too long"),
+        (OSError("no network"), "no network"),
+    ],
+)
+def test_a_host_that_is_not_found_is_named_with_the_reason(error, reason, monkeypatch):
+    """On one line, whoever found out."""
+
+    def look_up(*_, **__):
+        raise error
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    with pytest.raises(LinkError, match=f"cannot find the host 'robot': {reason}$"):
+        UdpWire(connect=("robot", 7400))

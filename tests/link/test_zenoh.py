@@ -8,7 +8,9 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from farhand.errors import BadValue, LinkError, Mismatch
 from farhand.link.line import Line
 from farhand.link.seal import Seal
-from farhand.link.zenoh import ZenohWire, locator
+from farhand.link.zenoh import ZenohWire, _refuse_deep, locator
 
 KEY = bytes(range(32))
 
@@ -183,3 +185,36 @@ def test_a_configuration_that_is_too_deep_or_endless_is_refused(tmp_path):
     for path in (deep, Path("/dev/zero")):
         with pytest.raises(BadValue, match=f"{path} is not a Zenoh configuration"):
             ZenohWire("leader", config=path)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("[{" * 32 + "}]" * 32, False),
+        ("[" + "[{" * 32 + "}]" * 32 + "]", True),
+        ("[]" * 100, False),
+        (" " * 201, True),
+    ],
+)
+def test_a_configuration_may_be_as_deep_and_as_long_as_its_limits(
+    text, refused, tmp_path, monkeypatch
+):
+    """64 levels, and here 200 bytes; many brackets side by side are not deep."""
+    monkeypatch.setattr("farhand.link.zenoh.MAX_CONFIG_BYTES", 200)
+    path = tmp_path / "settings.json5"
+    path.write_text(text)
+    with pytest.raises(BadValue, match="at most 200 bytes") if refused else nullcontext():
+        _refuse_deep(path)
+
+
+def test_what_zenoh_does_not_take_is_counted_and_lost():
+    """The session is closing, or the network is gone."""
+
+    def refuse(datagram: bytes) -> None:
+        raise OSError
+
+    wire = object.__new__(ZenohWire)
+    wire.unsent, wire._publisher = 0, SimpleNamespace(put=refuse)
+    wire.send(b"x")
+    wire.reply(b"x")
+    assert wire.unsent == 2

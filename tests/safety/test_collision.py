@@ -96,3 +96,13 @@ def test_a_retreat_that_is_asked_for_without_a_force_just_holds():
     guard.begin(np.ones(3), np.array([0.0, 0.0, 1.0]))
     assert guard.phase is Phase.HOLDING
     np.testing.assert_array_equal(stuck(guard, 5), np.ones(3))
+
+
+def test_a_suspected_tool_is_let_go_when_the_force_has_fallen_to_half():
+    """Of the force of a collision, 60 N: not before."""
+    for force, held in ((31.0, True), (29.0, False)):
+        guard = CollisionRetreat()
+        stuck(guard, 2)
+        answer = stuck(guard, 1, np.array([0.0, force, 0.0]), commanded=0.0)
+        assert (answer is not None) is held
+        assert guard.phase is Phase.CLEAR

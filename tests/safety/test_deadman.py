@@ -9,6 +9,7 @@ import pytest
 
 from farhand.control.haptic.impedance import CartesianImpedance
 from farhand.safety.handle import DeadMan
+from farhand.spatial import rotation_from_vector
 
 DT = 1.0 / 350.0
 ORIGIN = np.zeros(3)
@@ -84,12 +85,30 @@ def test_a_new_grip_fades_the_hold_and_then_leaves_the_springs_alone():
     """So that forces can be shown again."""
     guard, spring = DeadMan(), CartesianImpedance()
     step(guard, spring, 0.0, np.zeros(6), 50)
-    sizes = []
-    for _ in range(30):
+    sizes, held = [], np.concatenate([spring.stiffness, spring.damping])
+    for k in range(30):
         assert step(guard, spring, 5.0, np.zeros(6))
         sizes.append(float(spring.stiffness[0]))
+        left = max(1.0 - k * DT / 0.05, 0.0)
+        now = np.concatenate([spring.stiffness, spring.damping])
+        np.testing.assert_allclose(now, left * held, atol=1e-9)
     assert sizes[0] == 5000.0 and sizes == sorted(sizes, reverse=True) and sizes[-1] == 0.0
     assert max(-np.diff(sizes)) < 0.1 * 5000.0
     spring.stiffness = np.full(6, 7.0)
     step(guard, spring, 5.0)
     assert spring.stiffness.tolist() == [7.0] * 6
+
+
+def test_let_go_while_it_turns_it_turns_on_and_stops_at_half_the_angle():
+    """An even deceleration, about the axis of the turn and from the pose at release."""
+    guard, spring = DeadMan(), CartesianImpedance()
+    twist, begun = np.array([0.0, -0.3, 0.0, 0.0, 0.6, 0.0]), rotation_from_vector([0.3, 0.0, 0.0])
+    place = np.array([0.4, -0.1, 0.2])
+    for grip, count in ((5.0, 1), (0.0, 32)):
+        for _ in range(count):
+            guard.step(spring, grip, place, begun, twist, DT)
+    share = 31 * DT / 0.09
+    angle = 0.6 * 0.09 * (share - 0.5 * share**2)
+    expected = rotation_from_vector([0.0, angle, 0.0]) @ begun
+    np.testing.assert_allclose(spring.rotation, expected, atol=1e-9)
+    np.testing.assert_allclose(spring.position, place - [0.0, 0.5 * angle, 0.0], atol=1e-9)

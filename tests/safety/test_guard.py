@@ -73,10 +73,10 @@ def test_a_state_that_is_not_a_number_trips_and_says_which(guard, bad, index, wh
 @pytest.mark.parametrize("index", range(6))
 def test_a_wrench_that_is_not_a_number_trips(guard, bad, index):
     """Force or torque."""
-    guard.check(sample_of(wrench=with_one(0.0, index, bad)), 0)
-    assert guard.trip.kind == "invalid"
-    assert "measured wrench" in guard.trip.reason
-    assert "is not a number" in guard.trip.reason
+    assert guard.check(sample_of(wrench=with_one(0.0, index, bad)), 0)
+    assert guard.trip.kind == "invalid" and not guard.wrench_valid
+    assert guard.trip.reason == f"measured wrench {index + 1} is not a number"
+    assert guard.check(sample_of(), 0) and guard.wrench_valid
 
 
 def test_no_wrench_is_no_fault(guard):
@@ -144,10 +144,14 @@ def test_a_joint_beyond_its_range_trips(guard, index, sign):
 
 
 def test_a_margin_narrows_the_range(guard):
-    """Distance kept from the stops."""
+    """Distance kept from both stops."""
     assign(guard, "margin", 0.5)
-    assert guard.check(sample_of(with_one(0.0, 0, UR5E.limits.upper[0] - 0.4)), 0)
-    assert guard.trip.kind == "position"
+    for stop, inwards in ((UR5E.limits.upper[0], -1.0), (UR5E.limits.lower[0], 1.0)):
+        assert guard.check(sample_of(with_one(0.0, 0, stop + 0.51 * inwards)), 0)
+        assert guard.trip is None
+        assert guard.check(sample_of(with_one(0.0, 0, stop + 0.49 * inwards)), 0)
+        assert guard.trip.kind == "position"
+        guard.reset()
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
@@ -223,6 +227,8 @@ def test_a_stale_sample_trips(guard):
     assert not guard.check(sample_of(time_ns=0), 150 * MS)
     assert guard.trip.kind == "stale"
     assert "0.150 s old (limit 0.1 s)" in guard.trip.reason
+    guard.reset()
+    assert guard.check(sample_of(time_ns=5000 * MS), 5100 * MS) and guard.trip is None
 
 
 def test_torques_beyond_the_limits_are_cut_not_tripped_on(guard):
@@ -297,3 +303,75 @@ def test_a_guard_of_no_robot_still_checks_what_needs_none():
     assert guard.limit(np.full(6, 1e5), 0)
     assert guard.trip is None
     assert not guard.limit(np.full(6, np.nan), 0)
+    guard.reset()
+    assert not guard.check(sample_of(with_one(0.0, 2, np.nan)), 0)
+    assert guard.trip.reason == "measured position 3 is not a number"
+
+
+LOPSIDED = Limits(
+    lower=np.array([0.5, -3.0, -0.1, -6.0, 1.0, -0.2]),
+    upper=np.array([2.5, -1.0, 0.3, 1.0, 1.1, 9.0]),
+    velocity=np.array([0.5, 1.0, 2.0, 3.0, 4.0, 5.0]),
+    torque=np.array([150.0, 20.0, 0.5, 28.0, 1.0, 3.0]),
+)
+"""Ranges beside zero, wide and narrow."""
+
+
+def lopsided() -> tuple[Guard, np.ndarray]:
+    """A guard of such joints, and the middle of their ranges."""
+    guard = Guard(force=30.0, moment=0.4)
+    guard.watch(LOPSIDED)
+    return guard, 0.5 * (LOPSIDED.lower + LOPSIDED.upper)
+
+
+@pytest.mark.parametrize("index", range(6))
+@pytest.mark.parametrize("what", ["position", "speed", "force"])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_value_alone_trips_beyond_its_limit_and_up_to_it_takes_the_short_way(index, what, sign):
+    """Whatever its scale; far beyond too, where a wrong middle would look right."""
+    guard, middle = lopsided()
+    half = 0.5 * (LOPSIDED.upper - LOPSIDED.lower)[index]
+    limit = {
+        "position": half,
+        "speed": LOPSIDED.velocity[index],
+        "force": guard.force if index < 3 else guard.moment,
+    }[what]
+
+    def check(share: float) -> None:
+        q, v, wrench = middle.copy(), np.zeros(6), np.zeros(6)
+        {"position": q, "speed": v, "force": wrench}[what][index] += sign * share * limit
+        assert guard.check(sample_of(q, v, wrench), 0)
+
+    guard._check_each = None
+    for share in (0.0, 0.5, 0.999):
+        check(share)
+    del guard._check_each
+    for share in (1.001, 1.3, 1.9, 2.0, 3.0, 5.0, 9.0, 17.0, 40.0):
+        check(share)
+        assert guard.trip is not None and guard.trip.kind == what
+        guard.reset()
+
+
+@pytest.mark.parametrize("index", range(6))
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_torque_alone_is_cut_beyond_its_limit_and_not_before(index, sign):
+    """Each joint at its own."""
+    guard, _ = lopsided()
+    limit = sign * LOPSIDED.torque[index]
+    for share, cut in ((0.999, 0.999), (1.01, 1.0), (1.3, 1.0), (7.0, 1.0)):
+        torque = with_one(0.0, index, share * limit)
+        assert guard.limit(torque, 0)
+        np.testing.assert_allclose(torque, with_one(0.0, index, cut * limit))
+    assert guard.clipped == 3 and guard.trip is None
+
+
+@pytest.mark.parametrize(
+    ("torque", "joint"), [((140.0, 15.0, 0.0, 40.0, 0.0, 0.0), 4), ((200.0, 0, 0, 30.0, 0, 0), 1)]
+)
+def test_the_torque_that_is_most_beyond_its_limit_is_named(torque, joint):
+    """Not the greatest, nor that of the weakest motor."""
+    guard, _ = lopsided()
+    guard.torque_trips = True
+    assert guard.limit(np.array(torque), 5)
+    assert (guard.trip.kind, guard.trip.time_ns) == ("torque", 5)
+    assert guard.trip.reason.startswith(f"joint {joint} needs {torque[joint - 1]:.1f} N·m (limit")

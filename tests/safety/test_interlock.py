@@ -47,3 +47,22 @@ def test_the_flag_and_a_broken_thermometer_stop_too(temperature, flag, kind):
 def test_no_thermometer_is_no_trip():
     """The flag alone then guards."""
     assert OverheatStop().check(None, False, 0)
+
+
+def test_a_flag_that_goes_down_without_a_thermometer_can_be_reset():
+    """Nothing else is known of the heat; the refusal before names the flag."""
+    stop = OverheatStop()
+    stop.check(None, True, 0)
+    with pytest.raises(BadValue, match="its own flag is up"):
+        stop.reset()
+    assert not stop.check(None, False, 1)
+    stop.reset()
+    assert stop.check(None, False, 2)
+
+
+def test_a_reset_without_a_trip_is_no_fault_however_warm_it_is():
+    """115 °C are below the limit, and above what a reset after a trip needs."""
+    stop = OverheatStop()
+    assert stop.check(115.0, False, 0)
+    stop.reset()
+    assert stop.trip is None

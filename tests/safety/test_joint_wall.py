@@ -66,5 +66,16 @@ def test_it_takes_energy_out_of_a_bounce():
 
 def test_limits_without_room_are_refused():
     """Two walls must fit."""
-    with pytest.raises(BadValue, match="room"):
-        JointWall().watch(np.zeros(2), np.full(2, 0.3))
+    both = 2.0 * np.radians(10.0)
+    JointWall().watch(np.zeros(2), np.full(2, both + 1e-3))
+    for upper in (np.full(2, both - 1e-3), np.array([2.0, 0.3]), np.full(3, 2.0)):
+        with pytest.raises(BadValue, match="room"):
+            JointWall().watch(np.zeros(2), upper)
+
+
+def test_the_clearance_is_the_distance_from_the_nearer_limit():
+    """And below zero beyond it."""
+    made = JointWall()
+    made.watch(np.array([-1.0, 0.5]), np.array([2.0, 3.0]))
+    for q, clear in (([0.0, 1.0], [1.0, 0.5]), ([1.5, 3.2], [0.5, -0.2])):
+        np.testing.assert_allclose(made.clearance(np.array(q)), clear)

@@ -81,6 +81,7 @@ def test_actions_run_in_the_order_leave_action_enter_during():
     """So that a state never sees the equipment of the one before."""
     lift = Lift().lifting()
     assert lift.calls == ["+ready", "-ready", "+grip", "-grip", "tare", "+lift", "up"]
+    assert [event.cause for event in lift.machine.history] == ["started", "go", "condition met"]
 
 
 def test_nothing_happens_before_the_start():
@@ -137,7 +138,8 @@ def test_a_timeout_without_a_way_out_latches_a_fault_that_says_what_it_waited_fo
 def test_a_timeout_with_a_way_out_takes_it():
     """Lift gives up after 0.05 s and is ready again."""
     lift = Lift().lifting()
-    assert lift.step(49) == "lift" and lift.step() == "ready" and lift.machine.trip is None
+    assert lift.step(49) == "lift" and lift.machine.elapsed == pytest.approx(0.049)
+    assert lift.step() == "ready" and lift.machine.trip is None and lift.machine.elapsed == 0.0
 
 
 def test_a_broken_interlock_latches_until_it_holds_again_and_is_reset():
@@ -197,6 +199,32 @@ def test_stopping_enters_the_first_state_and_stays():
     lift = Lift().lifting()
     lift.machine.stop(lift.now)
     assert lift.calls[-1] == "+ready" and lift.step(3) == "ready" and not lift.machine.running
+    calls = list(lift.calls)
+    lift.machine.stop(lift.now)
+    assert lift.calls == calls
+
+
+def test_stopping_does_not_lead_out_of_the_fault():
+    """Nor does it call anything."""
+    lift = Lift().lifting()
+    lift.machine.fail(lift.now, "stop", "pressed")
+    calls = list(lift.calls)
+    lift.machine.stop(lift.now)
+    assert lift.machine.state == "fault" and lift.machine.running and lift.calls == calls
+
+
+def test_an_event_and_a_condition_do_not_both_move_it_in_one_step():
+    """The event comes first; a timeout waits as well."""
+    lift = Lift().lifting()
+    lift.height = 1.0
+    lift.machine.post("abort")
+    assert lift.step() == "ready" and lift.calls[-1] == "+ready"
+    late = Lift()
+    late.machine.start(0)
+    late.machine.post("go")
+    late.step(100)
+    late.gripped = True
+    assert late.step() == "lift"
 
 
 def test_a_started_machine_and_one_in_the_fault_cannot_be_started():
@@ -213,6 +241,7 @@ def test_a_started_machine_and_one_in_the_fault_cannot_be_started():
 @pytest.mark.parametrize(
     ("states", "transitions", "message"),
     [
+        ([], [], "names of their own"),
         ([State("a"), State("a"), State("fault")], [], "names of their own"),
         ([State("a"), State("b"), State("fault")], [], "nothing leads to b"),
         ([State("a"), State("fault")], [Transition("a", "c")], "'c'"),
@@ -237,6 +266,7 @@ def test_the_state_is_recorded_as_its_index():
     lift, stream = Lift(), Stream()
     lift.machine.record(stream)
     lift.lifting()
+    assert stream.array.shape == (1,)
     assert lift.machine.states[int(stream.array[0])] == "lift"
 
 

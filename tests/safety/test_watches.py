@@ -107,6 +107,8 @@ def test_heat_trips_and_a_reset_holds_only_when_it_has_cooled_down():
     assert guard.trip is not None and "cannot reset" in guard.trip.reason
     sensor.reading = 100.0
     watch.step(3 * MS)
+    # cool again, and latched until the guard is reset
+    assert stop.trip is not None and guard.trip is not None
     guard.reset()
     watch.step(4 * MS)
     assert guard.trip is None
@@ -125,4 +127,8 @@ def test_news_are_told_once_and_not_too_often():
     assert said == [(1 * MS, "a")]
     now["text"] = "c"
     announcer.step(60 * MS)
+    now["text"] = "d"
+    announcer.step(70 * MS - 1)
     assert said[-1] == (60 * MS, "c")
+    announcer.step(70 * MS)
+    assert said[-1] == (70 * MS, "d")
