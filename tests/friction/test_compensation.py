@@ -108,7 +108,9 @@ def moved(part: FrictionCompensation, speed: float, commanded: float | None) -> 
 
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_a_measured_velocity_counts_from_its_rest_speed_to_twice_that(way):
-    """α (s |F| + (1 − |s|) clip(h τ, ±F_least)): the command below, the curve above, both between."""
+    """α (s |F| + (1 − |s|) clip(h τ, ±F_least)): the command below, the curve above, both
+    between.
+    """
     curve = make("kfm")
     least = np.abs(curve.steady(np.geomspace(0.02, 10.0, 200))).min()
     for speed, share in ((0.01, 0.0), (0.02, 0.0), (0.03, 0.5), (0.04, 1.0), (0.5, 1.0)):

@@ -54,7 +54,9 @@ def test_a_step_that_is_no_step_is_refused(dt):
 @pytest.mark.parametrize("damping", [0.6, 1.0, 1.5])
 @pytest.mark.parametrize("hertz", [5.0, 20.0])
 def test_a_swing_is_followed_as_the_equation_says(damping, hertz):
-    """Velocity over position is s ω²/(s² + 2ζω s + ω²): amplitude and lag below and at the cut-off."""
+    """Velocity over position is s ω²/(s² + 2ζω s + ω²): amplitude and lag below and at the
+    cut-off.
+    """
     w, s = 2.0 * np.pi * 20.0, 2j * np.pi * hertz
     t = 1e-4 * np.arange(20_000)
     live = StateVariableFilter(20.0, damping)

@@ -29,7 +29,9 @@ def test_samples_must_be_a_tenth_of_a_second_apart_at_most():
 
 @pytest.mark.parametrize("column", ["position", "velocity"])
 def test_a_torque_may_brake_for_a_while_and_not_on_average(column):
-    """Mean power below −20 % of rms torque times rms speed is a wrong sign, whichever column moves."""
+    """Mean power below −20 % of rms torque times rms speed is a wrong sign, whichever column
+    moves.
+    """
     log = swing()
     if column == "velocity":
         log = replace(log, position=np.zeros(len(log)))

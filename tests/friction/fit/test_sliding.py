@@ -213,7 +213,9 @@ def test_blocks_are_forty_or_eight_samples_long_and_two_at_least():
 
 
 def made(v: list[float], a: float = 0.0, **changes) -> Motion:
-    """A motion at these speeds, a second apart, with a kernel so narrow that nothing is smoothed."""
+    """A motion at these speeds, a second apart, with a kernel so narrow that nothing is
+    smoothed.
+    """
     n = len(v)
     motion = Motion(
         *(np.arange(n, dtype=float), np.cumsum(v), np.array(v), np.full(n, a), np.zeros(n)),

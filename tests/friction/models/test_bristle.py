@@ -12,7 +12,9 @@ K, DELTA, DT = 2.5, 4.5e-4, 1e-3
 
 
 def walked(bent: float, distance: float, holds: list[float]) -> tuple[float, float]:
-    """Work and end of one bristle that is carried along, in units of K δ² and δ; closed intervals."""
+    """Work and end of one bristle that is carried along, in units of K δ² and δ; closed
+    intervals.
+    """
     work = 0.0
     for hold in holds:
         if bent + distance <= 1.0:
@@ -26,7 +28,9 @@ def walked(bent: float, distance: float, holds: list[float]) -> tuple[float, flo
 @pytest.mark.parametrize("way", [1.0, -1.0])
 @pytest.mark.parametrize("distance", [0.3, 0.9, 1.4, 2.1])
 def test_every_bristle_is_carried_snaps_and_takes_hold_where_it_was_drawn(way, distance):
-    """The torque is the work of all bristles over the way; each ends where a walk of its own ends."""
+    """The torque is the work of all bristles over the way; each ends where a walk of its own
+    ends.
+    """
     model = make("bristle", bristles=40, seed=3)
     model.state[:, 0] = way * DELTA * np.linspace(-0.9, 0.95, 40)
     holds, before = 2.0 * model._draws[:-1, :, 0] - 1.0, way * model.state[:, 0] / DELTA
@@ -39,7 +43,9 @@ def test_every_bristle_is_carried_snaps_and_takes_hold_where_it_was_drawn(way, d
 
 
 def test_over_a_long_step_bristles_do_the_work_of_many_snaps():
-    """The mean of a hundred thousand that are followed snap by snap, and the spread of their ends."""
+    """The mean of a hundred thousand that are followed snap by snap, and the spread of their
+    ends.
+    """
     rng, count, far = np.random.default_rng(0), 100_000, 5.0
     bent, left, work = np.zeros(count), np.full(count, far), np.zeros(count)
     while (snaps := bent + left > 1.0).any():

@@ -1,4 +1,6 @@
-"""Models with springs against their own equations: Dahl, LuGre, Armstrong, and elements that slip."""
+"""Models with springs against their own equations: Dahl, LuGre, Armstrong, and elements
+that slip.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,9 @@ def test_armstrong_is_a_spring_first_and_then_the_lagged_curve():
 
 @pytest.mark.parametrize("rest", [0.05, 0.5, 4.0])
 def test_stiction_grows_with_the_time_at_rest(rest):
-    """F_s = F_s0 + (F_s∞ − F_s0) t/(t + γ): half of the growth after γ; sliding does not change it."""
+    """F_s = F_s0 + (F_s∞ − F_s0) t/(t + γ): half of the growth after γ; sliding does not
+    change it.
+    """
     model, v = make("armstrong", **ARMSTRONG, lag=0.0), 0.01
     for way in [1.0] * 100 + [-1.0] * 26:  # slide, then unload the spring
         model.step(np.array([way * v]), DT)

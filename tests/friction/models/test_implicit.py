@@ -23,7 +23,9 @@ class Counted:
 @pytest.mark.parametrize("name", sorted(FRICTIONS))
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
 def test_a_step_ends_where_its_equation_says(name, dt):
-    """J (v' − v)/dt = τ − F(v') with the state advanced at v', from any start, or at rest in hold."""
+    """J (v' − v)/dt = τ − F(v') with the state advanced at v', from any start, or at rest in
+    hold.
+    """
     if name == "bristle":
         pytest.skip("its torque depends on where its bristles take hold")
     v = np.array([0.0, 0.3, -0.002, 2.0, -0.05, 0.1])
