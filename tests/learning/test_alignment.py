@@ -248,3 +248,14 @@ def test_the_mean_of_rotations_is_a_rotation_even_of_opposite_turns():
     np.testing.assert_allclose(mean_rotation(np.stack(turns)), np.eye(3), atol=1e-12)
     far = np.stack([np.diag([1.0, -1.0, -1.0]), np.diag([-1.0, 1.0, -1.0])])
     assert np.linalg.det(mean_rotation(far)) == pytest.approx(1.0)
+
+
+def test_the_reference_is_the_mean_of_all_orientations_of_a_short_recording(shown):
+    """Below four hundred samples every one counts."""
+    short = []
+    for one in shown:
+        picked = np.unique(np.round(np.linspace(0.0, 1.0, 300) ** 2 * 799).astype(int))
+        parts = {name: getattr(one, name)[picked] for name in ("times", "position", "rotation")}
+        short.append(replace(one, **parts, force=one.force[picked]))
+    every = np.concatenate([one.rotation for one in short])
+    np.testing.assert_allclose(align(short).reference, mean_rotation(every), atol=1e-12)
