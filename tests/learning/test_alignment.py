@@ -16,6 +16,7 @@ from farhand.learning.alignment import (
     _features,
     _filled,
     _sampled,
+    _smoothed,
     align,
     mean_rotation,
     rotation_at,
@@ -259,3 +260,16 @@ def test_the_reference_is_the_mean_of_all_orientations_of_a_short_recording(show
         short.append(replace(one, **parts, force=one.force[picked]))
     every = np.concatenate([one.rotation for one in short])
     np.testing.assert_allclose(align(short).reference, mean_rotation(every), atol=1e-12)
+
+
+def test_a_path_that_waits_goes_on_at_a_tenth_of_the_mean_pace():
+    """And a path of equal steps stays as it is."""
+    wait = np.concatenate([np.zeros(20), np.linspace(0.0, 1.0, 21)])
+    steps = np.diff(_smoothed(wait))
+    assert steps[5] / steps[-5] == pytest.approx((0.1 / 40.0) / (1.0 / 20.0))
+    even = np.linspace(0.0, 1.0, 41)
+    np.testing.assert_allclose(_smoothed(even), even, atol=1e-12)
+    # a step is spread over eleven
+    jump = np.concatenate([np.linspace(0.0, 0.2, 21), np.linspace(0.8, 1.0, 21)])
+    high = np.flatnonzero(np.diff(_smoothed(jump)) > 0.02)
+    assert len(high) == 11 and high[5] == 20

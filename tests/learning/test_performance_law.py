@@ -257,3 +257,46 @@ def test_phase_force_and_offset_are_recorded():
     assert law._offset.any()
     engaged(law)
     assert law.phase == 0.0 and not law._offset.any() and not law._normal.any()
+
+
+@pytest.mark.parametrize(("felt", "touching"), [(0.95, False), (1.05, True)])
+def test_a_touch_of_half_the_threshold_has_a_direction(felt, touching):
+    """A weaker one has none: the learnt push is the direction to look for the surface in, until
+    there is one; where no contact is expected, nothing is yielded to.
+    """
+    law = performing(line())(approach=0.1)
+    sides = at_contact(law, [felt, 0.0, 0.0])
+    law.step(*sides, DT)
+    np.testing.assert_allclose(law._normal, [1, 0, 0] if touching else [0, 0, -1], atol=1e-6)
+    if not touching:
+        law._normal[:] = 0.0, 1.0, 0.0  # from an earlier touch, it stays
+        law.step(*sides, DT)
+        np.testing.assert_allclose(law._normal, [0.0, 1.0, 0.0])
+    sides = at_contact(law, [felt, 0.0, 0.0], phase=0.1)
+    law._offset[:] = 0.0, 0.01, 0.0
+    law.step(*sides, DT)
+    if touching:
+        np.testing.assert_allclose(law._normal, [1.0, 0.0, 0.0], atol=1e-6)
+        assert law._offset[1] == 0.01
+    else:
+        assert not law._normal.any()
+        np.testing.assert_allclose(law._offset, [0.0, 0.01 * (1.0 - DT), 0.0], atol=1e-9)
+
+
+def test_contact_is_expected_from_the_threshold_on():
+    """A learnt force just below it is not searched for."""
+    for push, waits in ((1.9, False), (2.1, True)):
+        law = performing(line(push))(approach=0.1)
+        sides = at_contact(law, [0.0, 0.0, 0.0])
+        law.step(*sides, DT)
+        assert (law.phase == 0.5) == waits and bool(law._normal.any()) == waits
+
+
+def test_at_its_reach_it_presses_no_further_but_still_yields():
+    """With a contact that is there, too weak or too strong."""
+    for push, speed in ((5.0, 0.0), (15.0, 0.03)):
+        law = performing(line())(approach=0.1, reach=0.02)
+        sides = at_contact(law, [0.0, 0.0, -push])
+        law._offset[:] = 0.0, 0.0, 0.0201
+        law.step(*sides, DT)
+        np.testing.assert_allclose(law._offset[2], 0.0201 - speed * DT, atol=1e-6)
