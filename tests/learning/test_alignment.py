@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from farhand.learning.alignment import (
     _accumulated,
     _continuous,
+    _distance,
     _features,
     _filled,
     _sampled,
@@ -273,3 +274,10 @@ def test_a_path_that_waits_goes_on_at_a_tenth_of_the_mean_pace():
     jump = np.concatenate([np.linspace(0.0, 0.2, 21), np.linspace(0.8, 1.0, 21)])
     high = np.flatnonzero(np.diff(_smoothed(jump)) > 0.02)
     assert len(high) == 11 and high[5] == 20
+
+
+def test_the_distance_of_two_is_the_sum_of_their_squared_differences():
+    """None to itself, the same both ways; the one nearest to all others leads."""
+    a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.5, 2.0], [0.0, 5.0]])
+    assert _distance(a, b) == _distance(b, a) == pytest.approx(0.25 + 9.0 + 1.0)
+    assert _distance(a, a) == 0.0

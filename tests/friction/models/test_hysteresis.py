@@ -57,7 +57,7 @@ def test_dahl_solves_its_equation(alpha, way):
     assert abs(force) <= 0.04 and force == pytest.approx(way * 0.04, rel=0.01)
 
 
-@pytest.mark.parametrize("v", [0.05, -0.3])
+@pytest.mark.parametrize("v", [0.05, 0.0, -0.3])
 def test_lugre_solves_its_equation(v):
     """ż = v − σ0 |v|/g z, F = σ0 z + σ1 ż + σ2 v with the mean ż of the step."""
     model = make("lugre", **CURVE, stiffness=250.0, damping=0.127)
@@ -151,6 +151,16 @@ def test_leuven_solves_its_implicit_step(v, bent):
     )
     assert force == pytest.approx(after.sum() + 0.1 * moved / DT + 0.02 * v)
     assert model.stored[0] == pytest.approx(0.5 * np.sum(after**2 / SPRINGS))
+
+
+def test_elements_at_rest_keep_their_torque():
+    """Bent either way; nothing moves, so nothing is damped."""
+    for bent in (-2e-4, 1e-4):
+        for name in ("leuven", "gms", "maxwell-slip"):
+            model = make(name, stiffness=250.0, **SHARES)
+            model.state[:3, 0] = SPRINGS * bent * 0.1
+            force = model.step(np.zeros(1), DT)[0]
+            assert force == pytest.approx(250.0 * bent * 0.1), name
 
 
 def test_generalised_maxwell_slip_follows_its_two_equations_element_by_element():
