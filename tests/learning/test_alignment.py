@@ -281,3 +281,11 @@ def test_the_distance_of_two_is_the_sum_of_their_squared_differences():
     a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.5, 2.0], [0.0, 5.0]])
     assert _distance(a, b) == _distance(b, a) == pytest.approx(0.25 + 9.0 + 1.0)
     assert _distance(a, a) == 0.0
+
+
+def test_things_that_do_not_differ_are_matched_all_the_same():
+    """Long and short, either way: from the beginning to the end."""
+    for n, m in ((60, 20), (20, 60), (2, 30), (30, 2)):
+        found = warp(np.zeros((n, 1)), np.zeros((m, 1)))
+        assert len(found) == n and found[0] == 0.0 and found[-1] == pytest.approx(1.0)
+        assert (np.diff(found) > 0.0).all()

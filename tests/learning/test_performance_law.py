@@ -117,7 +117,10 @@ def test_a_skill_may_begin_where_the_tool_is():
         b.position[:] = 0.2, -0.3, 0.4
         law.engage(a, b)
         shift = np.array([0.2, -0.4, 0.4]) if relative else np.zeros(3)
-        run(law, (a, b), 0.1 + 1.0)
+        run(law, (a, b), 0.05)
+        half = [0.2, -0.3, 0.4] if relative else [0.1, -0.1, 0.2]
+        np.testing.assert_allclose(law.target.position, half, atol=1e-3)
+        run(law, (a, b), 0.05 + 1.0)
         np.testing.assert_allclose(
             law.target.position, [0.2 + shift[0], 0.1 + shift[1], 0.05 + shift[2]], atol=1e-3
         )

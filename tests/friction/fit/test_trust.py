@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import f as fisher
 
 from farhand.friction import make
 from farhand.friction.fit import trust
@@ -14,7 +15,15 @@ from farhand.friction.fit.coverage import Coverage
 from farhand.friction.fit.data import JointLog
 from farhand.friction.fit.motion import Motion
 from farhand.friction.fit.prepare import Delay
-from farhand.friction.fit.sliding import Estimate, SlidingCurve, Terms, fit_sliding, tangents
+from farhand.friction.fit.sliding import (
+    Estimate,
+    SlidingCurve,
+    Terms,
+    fit_sliding,
+    free_columns,
+    half_interval,
+    tangents,
+)
 
 ALL = {"coulomb", "viscous", "breakaway", "stribeck_velocity", "shape"}
 COVERED = Coverage(0.5, True, 0.01, 3.0, 9.0, True, 0.9)
@@ -405,3 +414,82 @@ def replace_fit(one: SimpleNamespace, curve: SlidingCurve, seen: Motion) -> obje
     one.motion, one.modelled, one.rms_error = seen, seen.torque - curve.residual, curve.rms
     fields = vars(one) | {"holdout_error": 0.0, "held_out": one.used}
     return Fit(**fields)
+
+
+def hotelling(Z: np.ndarray, r: np.ndarray) -> float:
+    """Probability that chance moves the block sums of the scores so far from zero."""
+    scores = np.array([Z[rows].T @ r[rows] for rows in np.array_split(np.arange(len(r)), 40)])
+    q = Z.shape[1]
+    C = np.cov(scores.T) / 40.0
+    squared = scores.mean(axis=0) @ np.linalg.solve(C, scores.mean(axis=0))
+    return float(fisher.sf(squared * (40.0 - q) / (q * 39.0), q, 40 - q))
+
+
+def test_chance_is_one_in_a_thousand_by_hotelling_s_test():
+    """A residual just below what that allows is left alone, one just above is not."""
+    seen, curve = fitted_to(0.0 * swung().time)
+    sharp = replace(curve, covariance=1e-12 * curve.covariance)
+    Z = trust._beyond(free_columns(seen), tangents(seen, curve))
+    # a direction of every column, which the scores of noise do not have
+    lean = Z @ np.ones(Z.shape[1])
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        unlikely = hotelling(Z, curve.residual + middle * lean) < 1e-3
+        low, high = (low, middle) if unlikely else (middle, high)
+    assert trust.unexplained(seen, sharp, curve.residual + 0.98 * low * lean) == 0.0
+    found = trust.unexplained(seen, sharp, curve.residual + 1.02 * high * lean)
+    moved = Z.T @ (curve.residual + 1.02 * high * lean)
+    assert found == pytest.approx(np.sum(moved**2) / len(seen))
+    # half of the band that the intervals stand for is the other limit
+    J = tangents(seen, curve)
+    band = half_interval(float(np.mean(np.sum((J @ curve.covariance) * J, axis=1))), curve.freedom)
+    large = curve.residual + 3.0 * lean
+    size = np.sqrt(np.sum((Z.T @ large) ** 2) / len(seen))
+    for factor, counts in ((0.97, True), (1.03, False)):
+        wide = replace(curve, covariance=(factor * size / band) ** 2 * curve.covariance)
+        assert (trust.unexplained(seen, wide, large) > 0.0) == counts
+
+
+def test_inertia_is_taken_out_before_the_directions_are_compared():
+    """A heavy joint has the same two frictions as a light one."""
+    motion = swung()
+    plain = 0.5 * np.sign(motion.velocity) + 0.2 * motion.velocity
+    extra = np.where(motion.velocity > 0.0, 0.3, -0.1) * plain
+    light = result(motion, extra)
+    heavy = result(motion, extra, inertia=known(0.3))
+    load = 0.3 * motion.acceleration
+    heavy.motion = replace(heavy.motion, torque=heavy.motion.torque + load)
+    heavy.modelled = heavy.modelled + load
+    found = trust._direction_means(heavy)
+    assert found == pytest.approx(trust._direction_means(light)) and found[0] > 1.2 * found[1]
+
+
+def test_eight_per_cent_between_the_directions_are_no_difference():
+    """Twice the mean difference, or its growth with speed, over their mean."""
+    motion = swung()
+    v = motion.velocity
+    top = min(np.quantile(v[v > 0.0], 0.95), np.quantile(-v[v < 0.0], 0.95))
+    # d |v| more each way, of 0.5 N·m: twice the mean difference is 2.1 d top
+    for share, differs in ((0.9, False), (1.1, True)):
+        one = result(motion, share * 0.04 / (2.1 * top) * np.abs(v) - 0.2 * v)
+        one.modelled = one.modelled - 0.2 * v
+        assert (trust._direction_means(one) is not None) == differs
+
+
+def test_four_speeds_in_common_are_enough_to_compare_directions():
+    """Of eight; a rough difference is no slope."""
+    motion = swung()
+    plain = 0.5 * np.sign(motion.velocity) + 0.2 * motion.velocity
+    extra = np.where(motion.velocity > 0.0, 0.3, -0.1) * plain
+    top = np.quantile(motion.velocity[motion.velocity > 0.0], 0.95)
+    share = motion.velocity / top
+    for gap, differs in (((0.29, 0.64), True), ((0.03, 0.9), False)):
+        one = result(motion, extra)
+        one.used = ~((share > gap[0]) & (share < gap[1]))
+        assert (trust._direction_means(one) is not None) == differs
+    bins = np.digitize(np.abs(share), np.linspace(0.05, 1.0, 9))
+    rough = np.where(bins % 2 == 0, 1.0, -1.0) * np.where(motion.velocity > 0.0, 1.0, 0.0)
+    for size, differs in ((0.02, True), (0.15, False)):
+        shaken = result(motion, extra + size * rough)
+        assert (trust._direction_means(shaken) is not None) == differs
