@@ -252,6 +252,7 @@ def test_phase_force_and_offset_are_recorded():
             return kept[name]
 
     law.record(Stream())
+    assert [part.shape for part in kept.values()] == [(1,), (1,), (3,)]
     sides = at_contact(law, [0.0, 0.0, -15.0])
     run(law, sides, 0.05)
     assert kept["phase"][0] == law.phase > 0.5

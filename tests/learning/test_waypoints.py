@@ -153,7 +153,13 @@ def test_a_tool_in_the_box_is_there_at_once_and_one_outside_is_not():
     law.engage(a, b)
     assert law.reached == 0
     kept = np.zeros(1)
-    law.record(type("S", (), {"channel": lambda self, *_: kept})())
+
+    class Stream:
+        def channel(self, name, width, unit):
+            assert (name, width, unit) == ("waypoints_reached", 1, "-")
+            return kept
+
+    law.record(Stream())
     for k in range(3000):
         b.position[:] = law.target.position + ([0.1, 0.0, 0.0] if k % 150 == 0 else 0.0)
         law.step(a, b, 1e-3)
