@@ -86,3 +86,57 @@ def test_compensation_helps_a_joint_over_its_stiction():
         travelled.append(float(joint.position[0]))
     assert travelled[0] < 2e-3
     assert travelled[1] > 0.5
+
+
+def test_a_reference_velocity_gets_its_share_of_the_curve_and_a_line_through_zero():
+    """α |F(max(|v|, v0))| clip(v/v0, ±1), with the curve of each direction."""
+    model = make("youbot-wheel-1")
+    part = FrictionCompensation(model, gain=0.8, speed=0.05)
+    for v in (-4.0, -0.051, -0.02, 0.0, 0.01, 0.049, 0.3, 5.0):
+        lifted = np.copysign(max(abs(v), 0.05), v)
+        expected = 0.8 * abs(float(model.steady(lifted))) * np.clip(v / 0.05, -1.0, 1.0)
+        assert part.torque(np.array([v]))[0] == pytest.approx(expected, abs=4e-6)
+
+
+def moved(part: FrictionCompensation, speed: float, commanded: float | None) -> float:
+    """What is added once the encoder has long turned at this speed, [N·m]."""
+    push = None if commanded is None else np.array([commanded])
+    for k in range(400):
+        added = part.measured(np.array([speed * DT * k]), DT, push)
+    return float(added[0])
+
+
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_a_measured_velocity_counts_from_its_rest_speed_to_twice_that(way):
+    """α (s |F| + (1 − |s|) clip(h τ, ±F_least)): the command below, the curve above, both
+    between.
+    """
+    curve = make("kfm")
+    least = np.abs(curve.steady(np.geomspace(0.02, 10.0, 200))).min()
+    for speed, share in ((0.01, 0.0), (0.02, 0.0), (0.03, 0.5), (0.04, 1.0), (0.5, 1.0)):
+        for push in (0.001, 0.5, -0.5, None):
+            part = FrictionCompensation(make("kfm"), gain=0.7, help=3.0, rest=0.02)
+            helped = 0.0 if push is None else np.clip(3.0 * push, -least, least)
+            expected = 0.7 * (share * float(curve.steady(way * speed)) + (1.0 - share) * helped)
+            assert moved(part, way * speed, push) == pytest.approx(expected, rel=1e-3, abs=1e-6)
+
+
+def test_help_at_rest_has_the_least_friction_of_its_own_direction():
+    """A curve that differs each way, up to 10 rad/s or twice the speed of the line."""
+    curve = make("youbot-wheel-3")
+    part = FrictionCompensation(make("youbot-wheel-3"))
+    for way in (1.0, -1.0):
+        grid = np.geomspace(0.02, 10.0, 200)
+        least = np.abs(curve.steady(way * grid)).min()
+        assert moved(part, 0.0, way * 9.0) == pytest.approx(way * 0.9 * least)
+        part.reset()
+    quick = FrictionCompensation(make("coulomb-viscous", coulomb=0.1, viscous=1.0), speed=9.0)
+    assert moved(quick, 0.0, 1e3) == pytest.approx(0.9 * 9.1)
+
+
+def test_without_a_rest_speed_the_encoder_is_a_reference():
+    """The straight line through zero, and a reset forgets the way so far."""
+    part = FrictionCompensation(make("kfm"), rest=0.0)
+    assert moved(part, 0.01, 5.0) == pytest.approx(part.torque(np.array([0.01]))[0], rel=1e-6)
+    part.reset()
+    assert part.measured(np.array([7.0]), DT)[0] == 0.0

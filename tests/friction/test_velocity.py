@@ -49,3 +49,46 @@ def test_a_step_that_is_no_step_is_refused(dt):
     """Time goes forward."""
     with pytest.raises(FarhandError, match="dt"):
         StateVariableFilter().step(np.zeros(1), dt)
+
+
+@pytest.mark.parametrize("damping", [0.6, 1.0, 1.5])
+@pytest.mark.parametrize("hertz", [5.0, 20.0])
+def test_a_swing_is_followed_as_the_equation_says(damping, hertz):
+    """Velocity over position is s ω²/(s² + 2ζω s + ω²): amplitude and lag below and at the
+    cut-off.
+    """
+    w, s = 2.0 * np.pi * 20.0, 2j * np.pi * hertz
+    t = 1e-4 * np.arange(20_000)
+    live = StateVariableFilter(20.0, damping)
+    velocity = live.filtered(np.sin(2.0 * np.pi * hertz * t), 1e-4)
+    gain = s * w**2 / (s**2 + 2.0 * damping * w * s + w**2)
+    expected = np.imag(gain * np.exp(s * t))
+    np.testing.assert_allclose(velocity[10_000:], expected[10_000:], atol=3e-4 * abs(gain))
+
+
+def test_the_step_may_change_on_the_way_and_so_may_the_cut_off():
+    """A ramp stays exact; a reset forgets, a new cut-off counts from the next step."""
+    live, position = StateVariableFilter(), 0.0
+    for k in range(3000):
+        dt = 1e-3 if k % 3 else 2e-3
+        position += 0.7 * dt
+        velocity = live.step(np.array([position]), dt)
+    assert velocity[0] == pytest.approx(0.7)
+    live.cutoff = 200.0
+    live.refresh()
+    for _ in range(10):
+        slowed = live.step(np.array([position]), 1e-3)[0]
+    assert abs(slowed) < 0.01 * 0.7
+    live.reset()
+    assert live.step(np.array([9.0]), 1e-3)[0] == 0.0
+    with pytest.raises(FarhandError, match="at least one sample"):
+        live.filtered(np.zeros(0), DT)
+    with pytest.raises(FarhandError, match="at least one sample"):
+        live.filtered(np.array(1.0), DT)
+
+
+def test_an_encoder_reports_the_nearest_tick():
+    """And a perfect one the position itself."""
+    position = np.array([-0.26, -0.24, 0.0, 0.24, 0.26, 0.74])
+    np.testing.assert_allclose(quantised(position, 0.5), [-0.5, 0.0, 0.0, 0.0, 0.5, 0.5])
+    np.testing.assert_array_equal(quantised(position, 0.0), position)

@@ -12,6 +12,7 @@ from farhand.coupling.side import Side
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.learning.demonstration import DemonstratedRobot
 from farhand.learning.waypoints import TaughtPoint, points_of, read_points, replaying, write_points
+from farhand.spatial import rotation_from_vector
 from tests.learning.conftest import made_up
 
 LIMB = DemonstratedRobot("humanoid", "follower", "phua", ("a", "b"))
@@ -112,3 +113,85 @@ def test_replay_visits_every_point_in_order():
             if law.reached > len(visited):
                 visited.append(law.target.position.copy())
         np.testing.assert_allclose(visited, [point.position for point in POINTS], atol=1e-9)
+
+
+def test_a_way_takes_its_length_over_the_speed_and_a_tenth_of_a_second_at_least():
+    """Quintic from rest to rest; half way after half the time, then it waits for the tool."""
+    far = [TaughtPoint("left-arm", (0.03, 0.0, 0.04)), TaughtPoint("left-arm", (0.0301, 0.0, 0.04))]
+    law, a, b = replaying(far)(speed=0.1, patience=0.2, rest=0.1), Side("leader"), Side("follower")
+    b.position[:] = 1.0, 2.0, 3.0
+    law.engage(a, b)
+    for _ in range(250):
+        law.step(a, b, 1e-3)
+    np.testing.assert_allclose(law.target.position, [1.015, 2.0, 3.02], atol=1e-6)
+    np.testing.assert_allclose(law.target.twist[:3], 1.875 * np.array([0.06, 0.0, 0.08]), atol=1e-6)
+    # half a second of way, 0.2 s of patience, 0.1 s of rest, each to a tick
+    for _ in range(545):
+        law.step(a, b, 1e-3)
+    assert law.reached == 0
+    for _ in range(10):
+        if law.reached == 0:
+            law.step(a, b, 1e-3)
+    assert law.reached == 1
+    np.testing.assert_allclose(law.target.position, [1.03, 2.0, 3.04], atol=1e-6)
+    # the next one is a tenth of a millimetre away: a tenth of a second
+    for _ in range(50):
+        law.step(a, b, 1e-3)
+    np.testing.assert_allclose(law.target.position[0], 1.03005, atol=2e-6)
+
+
+def test_a_tool_in_the_box_is_there_at_once_and_one_outside_is_not():
+    """Half a box wide in each direction; the rest counts from then on without a break."""
+    for off, there in ((0.9e-3, True), (1.1e-3, False)):
+        law, a, b = replaying(POINTS)(patience=9.0, rest=0.2), Side("leader"), Side("follower")
+        law.engage(a, b)
+        length = float(np.linalg.norm(POINTS[0].position)) / 0.05
+        for _ in range(round((length + 0.25) * 1e3)):
+            b.position[:] = law.target.position + [0.0, -off, 0.0]
+            law.step(a, b, 1e-3)
+        assert law.reached == there
+    law.engage(a, b)
+    assert law.reached == 0
+    kept = np.zeros(1)
+
+    class Stream:
+        def channel(self, name, width, unit):
+            assert (name, width, unit) == ("waypoints_reached", 1, "-")
+            return kept
+
+    law.record(Stream())
+    for k in range(3000):
+        b.position[:] = law.target.position + ([0.1, 0.0, 0.0] if k % 150 == 0 else 0.0)
+        law.step(a, b, 1e-3)
+    assert law.reached == kept[0] == 0
+    for _ in range(3000):
+        b.position[:] = law.target.position
+        law.step(a, b, 1e-3)
+    assert law.reached == kept[0] == len(POINTS)
+
+
+def test_the_follower_is_pulled_by_its_error_and_rate_and_the_leader_is_free():
+    """The spring of the law, in place and turn."""
+    law, a, b = replaying(POINTS)(), Side("leader"), Side("follower")
+    law.engage(a, b)
+    for _ in range(200):
+        law.step(a, b, 1e-3)
+    b.position[:] = law.target.position + [1e-3, 0.0, 0.0]
+    b.rotation[:] = rotation_from_vector(np.array([0.0, 0.03, 0.0]))
+    b.twist[:] = 0.01
+    on_a, on_b = law.step(a, b, 1e-3)
+    error = [*(law.target.position - b.position), 0.0, -0.03, 0.0]
+    expected = replaying(POINTS)().spring.pull(np.array(error), law.target.twist - b.twist)
+    np.testing.assert_allclose(on_b.wrench, expected, atol=1e-9)
+    assert not np.any(on_a.wrench) and on_b.target is law.target
+
+
+def test_a_place_may_be_just_below_ten_metres_away(tmp_path):
+    """Not more, either way."""
+    path = tmp_path / "points.txt"
+    path.write_text("left-arm 9.9 -9.9 0\n  \n#no\n")
+    assert read_points(path) == [TaughtPoint("left-arm", (9.9, -9.9, 0.0))]
+    for x in ("10.1", "-10.1"):
+        path.write_text(f"left-arm 0 {x} 0\n")
+        with pytest.raises(BadValue, match="line 1 is further away than 10 m"):
+            read_points(path)
