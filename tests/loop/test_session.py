@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.coupling import PositionPosition
+from farhand.coupling import PositionPosition, VirtualConstraints
 from farhand.errors import BadValue, Mismatch
 from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.commands import DONE
@@ -217,6 +217,15 @@ def test_a_session_may_have_several_couplings(devices, session_of):
     session.commands.post("engage")
     session.run(0.3)
     assert all(bridge.engagement.gain == 1.0 for bridge in bridges)
+
+
+def test_virtual_constraints_with_two_followers_are_refused(devices):
+    """Each would compute as if nothing but itself pushed the leader."""
+    world, (leader, one, two) = devices(3)
+    bridges = [DirectBridge(VirtualConstraints(), leader, follower) for follower in (one, two)]
+    with pytest.raises(Mismatch, match="2 bridges share station 'one'.* 'position-position'"):
+        Session([leader, one, two], bridges=bridges, worlds=[world])
+    Session([leader, one], bridges=bridges[:1], worlds=[world]).close()
 
 
 @pytest.mark.parametrize("seconds", [-0.05, float("nan"), float("inf"), "1", None])
