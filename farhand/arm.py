@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pinocchio as pin
 
-from farhand.errors import ModelError
+from farhand.errors import BadValue, ModelError
 from farhand.robots import Placement, Robot
 from farhand.robots.springs import JointSpring
 
@@ -95,9 +95,17 @@ class Arm:
         return arm
 
     def update(self, q: Array, v: Array) -> None:
-        """Compute all terms at configuration ``q`` and velocity ``v``."""
-        self.q[:] = q
-        self.v[:] = v
+        """Compute all terms at configuration ``q`` and velocity ``v``.
+
+        Raises:
+            BadValue: they have another number of values than the arm.
+        """
+        try:
+            self.q[:] = q
+            self.v[:] = v
+        except ValueError:
+            given = f"q of {np.size(q)} and v of {np.size(v)} values"
+            raise BadValue(f"an arm with {self.nq} and {self.nv} got {given}") from None
         self.compute()
 
     def compute(self) -> None:

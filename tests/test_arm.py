@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from farhand.arm import Arm
-from farhand.errors import ModelError
+from farhand.errors import BadValue, ModelError
 from farhand.robots import Placement, load_robot
 
 MASS = '<inertial pos="0.02 -0.03 0.1" mass="1.5" fullinertia="0.02 0.03 0.04 0.001 -0.002 0.003"/>'
@@ -164,6 +164,13 @@ def test_an_update_does_not_keep_the_callers_arrays():
     arm.update(q, v)
     q[:] = 9.0
     np.testing.assert_array_equal(arm.q, 0.1)
+
+
+def test_a_state_of_another_size_is_refused_with_both_sizes():
+    """Not with a shape of NumPy's."""
+    arm = Arm.of(load_robot("ur5e"))
+    with pytest.raises(BadValue, match="with 6 and 6 got q of 5 and v of 6 values"):
+        arm.update(np.zeros(5), np.zeros(6))
 
 
 def test_the_task_inertia_is_the_mass_a_force_at_the_tool_meets():

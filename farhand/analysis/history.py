@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from farhand.errors import UnknownName
 from farhand.loop.telemetry import Reader
 
 Array = np.ndarray
@@ -111,11 +112,23 @@ class History:
 
     def times(self, stream: str) -> Array:
         """Times of the kept records of a stream, [s]."""
-        return self._kept[stream].times
+        return self._stream(stream).times
 
     def signal(self, stream: str, channel: str) -> Array:
-        """ThinnedRows values of a channel, one row per record."""
-        return self._kept[stream].rows[:, self.reader.columns(stream)[channel]]
+        """Values of a channel, one row per record.
+
+        Raises:
+            UnknownName: there is no such stream, or it has no such channel.
+        """
+        rows, columns = self._stream(stream).rows, self.reader.columns(stream)
+        if channel not in columns:
+            raise UnknownName(f"channel of stream {stream!r}", channel, columns)
+        return rows[:, columns[channel]]
+
+    def _stream(self, name: str) -> ThinnedRows:
+        if name not in self._kept:
+            raise UnknownName("stream", name, self._kept)
+        return self._kept[name]
 
     @property
     def latest(self) -> float:

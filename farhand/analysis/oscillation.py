@@ -28,7 +28,8 @@ MAX_PERIOD_SPREAD = 0.35
 """Largest spread of the periods over their mean: shaking is regular, a hand's work is not, [-]."""
 
 MIN_SUSTAINED = 0.7
-"""Share of its amplitude that a sustained oscillation keeps over half a window, [-]."""
+"""Share of its amplitude that a sustained oscillation keeps over half a window, and over 1.5 s if
+the window is shorter: a contact that settles within seconds is not shaking, [-]."""
 
 MIN_TOOL_SHARE = 0.25
 """Share of an error's oscillation that a tool itself makes: packet jitter moves the error only."""
@@ -165,9 +166,10 @@ def _judge(name: str, times: Array, values: Array, band: float) -> Oscillation |
     if len(ups) <= MIN_PERIODS:
         return None
     periods = np.diff(times[ups])
-    if periods.std() > MAX_PERIOD_SPREAD * periods.mean() or second < max(
-        MIN_SUSTAINED * first, THRESHOLDS[name]
-    ):
+    if periods.std() > MAX_PERIOD_SPREAD * periods.mean():
+        return None
+    kept = MIN_SUSTAINED ** min(1.0, (times[-1] - times[0]) / WINDOWS_S[0])
+    if second < max(kept * first, THRESHOLDS[name]):
         return None
     return Oscillation(name, float(times[0]), float(times[-1]), float(1.0 / periods.mean()), second)
 

@@ -37,7 +37,8 @@ class VirtualConstraints(Coupling):
     Needs both models. Wrenches are used where measured; without them the tie is a spring of
     stiffness
     :math:`\Gamma^{-1} K_p`, an order of magnitude softer than it looks. What it does badly: model
-    errors and delay enter directly, and it stiffens contact, so a slow loop shakes on a hard wall.
+    errors, dry friction and delay enter directly, and it stiffens contact, so a slow loop shakes on
+    a hard wall.
 
     Attributes:
         multiplier: u at the last step, [N] and [N·m].

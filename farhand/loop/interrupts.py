@@ -60,8 +60,12 @@ def repeating_interrupts() -> Iterator[None]:
         if swallowed.exc_type is not KeyboardInterrupt:
             before(swallowed)
             return
-        timers.append(threading.Timer(REPEAT_S, signal.pthread_kill, to_main))
-        timers[-1].start()
+        try:
+            timers.append(threading.Timer(REPEAT_S, signal.pthread_kill, to_main))
+            timers[-1].start()
+        # The next one may fall into this
+        except KeyboardInterrupt:
+            repeat(swallowed)
 
     sys.unraisablehook = repeat
     try:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from farhand.coupling import VirtualConstraints
 from farhand.errors import BadValue, FarhandError, Mismatch, UnknownName
 from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.clock import Clock, VirtualClock
@@ -86,7 +87,8 @@ class Session:
 
     Raises:
         BadValue: two stations have one name.
-        Mismatch: a bridge's station is missing, or a simulated plant's world.
+        Mismatch: a bridge's station is missing, or a simulated plant's world; or a station is
+            shared by bridges of which one needs it alone.
     """
 
     def __init__(
@@ -159,6 +161,14 @@ class Session:
                 if station not in self.stations:
                     remedy = "give both of its stations to the session"
                     raise Mismatch(f"a bridge couples station {station.name!r}; {remedy}")
+        for station in self.stations:
+            laws = [bridge.laws[0] for bridge in self.bridges if station in bridge.stations]
+            if len(laws) > 1 and any(isinstance(law, VirtualConstraints) for law in laws):
+                why = "law 'virtual-constraints' takes its own effort for the only one"
+                remedy = "couple several followers by 'position-position'"
+                raise Mismatch(
+                    f"{len(laws)} bridges share station {station.name!r}: {why}; {remedy}"
+                )
 
     def _append(self, step: Callable[[int], None], period_ns: int, stage: str) -> None:
         self.parts.append(Part(step, period_ns, stage, section=SECTIONS[stage]))

@@ -9,6 +9,7 @@ import pytest
 
 from farhand.analysis import history as module
 from farhand.analysis.history import History
+from farhand.errors import UnknownName
 from farhand.loop.telemetry import Telemetry
 
 
@@ -42,6 +43,18 @@ def test_what_is_pulled_is_what_was_written(telemetry):
     np.testing.assert_allclose(history.times("arm"), np.arange(50) * 1e-3)
     np.testing.assert_array_equal(history.signal("arm", "q")[:, 1], -np.arange(50))
     assert history.lost == 0
+
+
+@pytest.mark.parametrize(
+    ("stream", "channel", "words"),
+    [("amr", "q", "stream 'amr' .did you mean 'arm'"), ("arm", "w", "'arm' 'w'; available: q, t")],
+)
+def test_a_name_that_is_not_recorded_is_answered_with_those_that_are(
+    telemetry, stream, channel, words
+):
+    """Also before anything was pulled."""
+    with pytest.raises(UnknownName, match=words):
+        History(telemetry.path).signal(stream, channel)
 
 
 def test_records_overwritten_before_they_were_pulled_are_counted(telemetry):

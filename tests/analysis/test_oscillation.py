@@ -24,7 +24,15 @@ def test_growing_counts_and_dying_away_does_not():
     """A contact that rings and settles is no fault."""
     wave = 5.0 * np.sin(2 * np.pi * 5.0 * TIMES)
     assert find("contact force", TIMES, wave * np.exp(0.3 * (TIMES - 10.0))) is not None
-    assert find("contact force", TIMES, wave * np.exp(-3.0 * TIMES)) is None
+    for seconds in (0.3, 1.0, 2.0, 3.0):
+        assert find("contact force", TIMES, wave * np.exp(-TIMES / seconds)) is None
+
+
+def test_a_short_oscillation_that_keeps_its_size_counts():
+    """Shaking on a wall for little more than a second, until the hand goes back."""
+    wave = 5.0 * np.sin(2 * np.pi * 6.0 * TIMES) * ((TIMES > 4.0) & (TIMES < 5.4))
+    hit = find("contact force", TIMES, wave)
+    assert hit is not None and hit.frequency == pytest.approx(6.0, rel=0.05)
 
 
 def test_what_swings_is_seen_in_another_signal_too_or_not():

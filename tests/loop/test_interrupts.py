@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -55,6 +56,23 @@ def test_an_interrupt_that_a_callback_swallows_comes_again(capsys):
         time.sleep(20.0)
     assert time.monotonic() - began < 10.0
     assert capsys.readouterr().err == ""
+
+
+def test_an_interrupt_that_falls_into_the_answer_to_another_is_not_printed(capsys, monkeypatch):
+    """A busy computer takes its time to start the thread that repeats the first."""
+    start, pressed = threading.Timer.start, []
+
+    def slowly(timer):
+        if not pressed:
+            pressed.append(timer)
+            signal.raise_signal(signal.SIGINT)
+        start(timer)
+
+    monkeypatch.setattr(threading.Timer, "start", slowly)
+    with pytest.raises(KeyboardInterrupt), repeating_interrupts():
+        called_from_c()
+        time.sleep(20.0)
+    assert pressed and capsys.readouterr().err == ""
 
 
 def test_what_fails_after_a_swallowed_interrupt_is_the_interrupt():

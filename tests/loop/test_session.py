@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.coupling import PositionPosition
+from farhand.coupling import PositionPosition, VirtualConstraints
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.commands import DONE
@@ -320,6 +320,15 @@ def test_the_streams_tell_their_rates_and_how_wide_their_signals_are(devices, se
     assert rates == {**dict.fromkeys(("one", "two", "three", "coupling-2"), 1e3), "coupling": 250.0}
     sizes = {c["name"]: c["size"] for c in streams["coupling"]["channels"]}
     assert sizes | {"error": 6, "engagement": 1, "port_energy": 2, "age": 2} == sizes
+
+
+def test_virtual_constraints_with_two_followers_are_refused(devices):
+    """Each would compute as if nothing but itself pushed the leader."""
+    world, (leader, one, two) = devices(3)
+    bridges = [DirectBridge(VirtualConstraints(), leader, follower) for follower in (one, two)]
+    with pytest.raises(Mismatch, match="2 bridges share station 'one'.* 'position-position'"):
+        Session([leader, one, two], bridges=bridges, worlds=[world])
+    Session([leader, one], bridges=bridges[:1], worlds=[world]).close()
 
 
 @pytest.mark.parametrize("seconds", [-0.05, float("nan"), float("inf"), "1", None])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from farhand.report.summary import headline, lines, number, result_of, show
+from farhand.report.summary import friction_hint, headline, lines, number, result_of, show
 from farhand.rigs import Options, build_rig
 from farhand.running.run import RunOutcome
 
@@ -130,3 +130,16 @@ def test_the_tracking_of_sides_that_were_never_coupled_is_not_nought(settings, c
         assert told.startswith(words) and found["never_coupled"] == told
         assert found["metrics"]["tracking_error_max"]["value"] is None
         assert headline(found).startswith("Never coupled") or found["trips"]
+
+
+@pytest.mark.parametrize(("coulomb", "named"), [(6.0, True), (0.0, False)])
+def test_dry_friction_that_keeps_virtual_constraints_apart_is_named(coulomb, named):
+    """The law has exact models, so nobody would look for what is in none of them."""
+    settings = [("rig.coulomb", coulomb)]
+    rig = build_rig("dual-arm", Options("virtual-constraints", scenario="free", settings=settings))
+    rig.session.run(1.2, rig.metrics.pull)
+    hint = friction_hint(rig, result_of(rig, RunOutcome(1.2, 1.0, interrupted=False)))
+    rig.close()
+    assert (hint is not None) == named
+    if hint is not None:
+        assert hint.startswith("dry friction (up to 6.00 N·m at the leader) is not in the models")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from farhand.coupling import Coupling
 from farhand.coupling.engagement import Engagement
-from farhand.coupling.trial import UNANSWERED, admit, failure
-from farhand.errors import describe_error
+from farhand.coupling.trial import UNANSWERED, admit, failure, raised
 from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.bridges.end import NOT_A_NUMBER, End
 from farhand.loop.station import Station
@@ -69,7 +68,7 @@ class DirectBridge(Bridge):
         try:
             self.law.engage(self.a.station.side, self.b.station.side)
         except Exception as error:  # a user's law may raise anything
-            self._fail(now_ns, f"raised {describe_error(error)}")
+            self._fail(now_ns, raised(error))
         else:
             self.engagement.engage()
 

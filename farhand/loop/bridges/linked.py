@@ -7,8 +7,7 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
-from farhand.coupling.trial import UNANSWERED, admit, failure
-from farhand.errors import describe_error
+from farhand.coupling.trial import UNANSWERED, admit, failure, raised
 from farhand.link.endpoint import Endpoint
 from farhand.link.layers import LayerPort, Playout
 from farhand.link.packet import Packet
@@ -197,7 +196,7 @@ class LinkEnd(End):
         try:
             self.law.engage(*((local, remote) if self.leads else (remote, local)))
         except Exception as error:
-            self._fail(now_ns, f"raised {describe_error(error)}")
+            self._fail(now_ns, raised(error))
             return False
         self.engagement.engage(number)
         return True

@@ -64,9 +64,9 @@ def test_only_redundant_arms_have_it(name, redundant):
     np.testing.assert_array_equal(arm.q, q)
 
 
-def posture_after(seconds, push=0.0, scenario="rest", **settings):
-    """Joints and tool of a coupled iiwa14 whose elbow is pushed [rad/s²], its start, its trips."""
-    pairs = [("rig.follower_robot", "iiwa14"), *settings.items()]
+def posture_after(seconds, push=0.0, scenario="rest", robot="iiwa14", **settings):
+    """Joints and tool of a coupled arm whose elbow is pushed [rad/s²], its start, its trips."""
+    pairs = [("rig.follower_robot", str(robot)), *settings.items()]
     options = Options("position-position", scenario=scenario, settings=pairs)
     rig = build_rig("dual-arm", options)
     arm = rig.session.stations[1].arm
@@ -86,6 +86,25 @@ def test_a_nudged_elbow_stays_for_twenty_seconds():
     adrift, _, start, trips = posture_after(20.0, push=2.0, **off)
     assert np.abs(adrift - start).max() > 0.5 or trips
     kept, _, start, trips = posture_after(20.0, push=2.0)
+    assert trips == []
+    np.testing.assert_allclose(kept, start, atol=0.02)
+
+
+def test_an_arm_of_ones_own_with_seven_joints_does_not_drift(tmp_path):
+    """From a file that knows nothing of this; its joints have no friction that would stop them."""
+    links = "".join(
+        f'<body name="link{k}" pos="0 0 0.15"><joint name="joint{k}" axis="{axis}"/>'
+        '<geom type="capsule" fromto="0 0 0 0 0 0.15" size="0.04" mass="2"/>'
+        for k, axis in enumerate(["0 0 1", "0 1 0"] * 3 + ["0 0 1"])
+    )
+    end = f'<site name="tool" pos="0 0 0.15"/>{"</body>" * 7}'
+    home = '<keyframe><key name="home" qpos="0.2 0.6 0.4 1.2 -0.3 0.7 0"/></keyframe>'
+    path = tmp_path / "seven.xml"
+    path.write_text(f"<mujoco><worldbody>{links}{end}</worldbody>{home}</mujoco>")
+    off = {"follower.null_space.stiffness": 0.0, "follower.null_space.damping": 0.0}
+    adrift, _, start, _ = posture_after(2.0, push=2.0, robot=path, **off)
+    assert np.abs(adrift - start).max() > 0.2
+    kept, _, start, trips = posture_after(2.0, push=2.0, robot=path)
     assert trips == []
     np.testing.assert_allclose(kept, start, atol=0.02)
 
