@@ -107,6 +107,7 @@ TABLE = [
     PrivateName("farhand.plants.drivers.worker", "Latest._producer", "publish without a copy"),
     PrivateName("farhand.plants.simulated.one_joint", "OneJoint._rng", "noise that is always on"),
     PrivateName("farhand.plants.simulated.port", "SimulatedPlant._rng", "forget the seed"),
+    PrivateName("farhand.plants.wrappers.filtered", "SmoothedPlant._kalman", "start again"),
     PrivateName("farhand.plants.wrappers.wrapped", "WrappedPlant._plant", "feed the rig's wrist"),
     PrivateName("farhand.rigs.cooperative.guiding", "Centred._forces", "ignore the rotation"),
     PrivateName("farhand.rigs.cooperative.guiding", "Centred._moments", "ignore the rotation"),
