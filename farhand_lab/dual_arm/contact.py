@@ -288,9 +288,9 @@ def calibrated() -> Finding:
     )
     note = (
         f"by the stiffness of the assumed hand: {listed}. The rig's own hand alone needs "
-        f"{forces[RIG_HAND]:.1f} N, but its move is not the one asked for: a soft hand lets the "
-        "tool turn and stop short of 100 mm, so that some joints stay at rest; the stiffer it is, "
-        "the closer to the move, and the further from 26 N. The friction was chosen from the "
+        f"{forces[RIG_HAND]:.1f} N, but by being soft: it lets the tool turn and stop short of "
+        "100 mm. The stiffer the hand, the closer to the move that is asked for, and the larger "
+        "the force: the value is the one furthest from 26 N. The friction was chosen from the "
         f"published force by virtual work at q_A, so those {first:.1f} N prove nothing; at the end "
         f"of the move it is {last:.1f} N. The law does not know the friction, so the hand force "
         f"misleads it: ‖e_p‖ {on:.0f} mm with F/T, {off:.1e} mm without"
