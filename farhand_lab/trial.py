@@ -89,3 +89,9 @@ def processor_wait() -> float:
     """How long this thread was ready to run and had no processor, so far, [s]; Linux only."""
     times = Path("/proc/thread-self/schedstat")
     return 1e-9 * int(times.read_text().split()[1]) if times.exists() else 0.0
+
+
+def blame(share: float) -> str:
+    """What the load of the machine had to do with a miss, by the ``share`` of time it took, [-]."""
+    taken = f"other programs kept it from the processor for {share:.0%} of the time"
+    return f"cause: a busy machine, {taken}" if share > 0.1 else f"the machine was free: {taken}"

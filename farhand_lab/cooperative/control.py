@@ -127,9 +127,11 @@ def velocity_noise() -> Finding:
     away = [1e3 * float(np.linalg.norm(log.error, axis=1).max()) for log in (raw, filtered)]
     ratio = shake[0] / shake[1]
     bounded = raw.trip is None and filtered.trip is None and max(away) < 50.0
+    whole = [float(np.sqrt(np.mean((log.torque / TORQUE_LIMIT) ** 2))) for log in (raw, filtered)]
     note = (
-        f"largest error {away[0]:.1f} mm raw, {away[1]:.1f} mm filtered, "
-        "0.05 rad/s of noise (assumed)"
+        f"of the torque that the noise adds, {shake[0]:.1%} of the limits RMS raw, {shake[1]:.1%} "
+        f"filtered; whole torques, mostly weight, {whole[0]:.1%} and {whole[1]:.1%}; largest error "
+        f"{away[0]:.1f} mm raw, {away[1]:.1f} mm filtered, 0.05 rad/s of noise (assumed)"
     )
     return Finding(ratio, ratio >= 3.0 and bounded, note)
 

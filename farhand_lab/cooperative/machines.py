@@ -219,7 +219,11 @@ def two_followers_as_shipped() -> Finding:
     """The rig as it is shipped, with its gear friction and its k_df of 700 N·s/m."""
     calm, wild = trial("guide", seconds=14.0), trial("guide", *QUICK, seconds=8.0)
     ok, _, off, note = shared_object(calm, wild)
-    cause = "; gear friction and k_df = 700 N·s/m damp the fight that X-19 shows without friction"
+    damping = calm.rig.session.stations[0].controller.force.kd  # type: ignore[attr-defined]
+    cause = (
+        f"; gear friction and k_df = {damping:g} N·s/m damp the fight that X-19 shows without "
+        "friction"
+    )
     return Finding(off, ok, note if ok else f"{note}{cause}")
 
 

@@ -11,7 +11,7 @@ from farhand.arm import Arm
 from farhand.control.trajectory.paths import HandPath
 from farhand.rigs import Options, build_rig
 from farhand.rigs.dual_arm.scenarios import COULOMB
-from farhand.spatial import adjoint
+from farhand.spatial import adjoint, rotation_vector
 from farhand.world import Tool, Wall
 from farhand_lab.dual_arm.pair import PLACES, published_robots
 from farhand_lab.dual_arm.signals import (
@@ -47,7 +47,8 @@ WEAK_LEADER = 0.08  # share of the torque limits with which the leader cannot ho
 
 FRICTION_OFFSET: Setting = ("rig.friction_offset", True)
 COMMAND_ONLY: tuple[Setting, ...] = (FRICTION_OFFSET, ("leader.assist.feels_hand", False))
-HANDS = (500.0, 1000.0, 2000.0, 10_000.0)  # [N/m]; the rig has 1000
+RIG_HAND = 1000.0  # stiffness of the rig's hand, [N/m]
+HANDS = (500.0, RIG_HAND, 2000.0, 10_000.0)  # [N/m]
 MOTION_THRESHOLD = 1e-3  # travel that counts as motion, [m]
 
 
@@ -279,15 +280,20 @@ def calibrated() -> Finding:
     pulls = {k: slow_pull(*_hand(k)) for k in HANDS}
     forces = {k: _largest_force(result) for k, result in pulls.items()}
     worst = max(forces.values(), key=lambda newton: abs(newton - 26.0))
-    first, last = (_virtual_work(pulls[1000.0].signal("leader", "q")[row]) for row in (0, -1))
+    first, last = (_virtual_work(pulls[RIG_HAND].signal("leader", "q")[row]) for row in (0, -1))
     on, off = (float(position_error(result)[-1]) for result in (slow_pull(), slow_pull(*NO_WRENCH)))
-    listed = ", ".join(f"{k:g} N/m {newton:.1f} N" for k, newton in forces.items())
+    listed = ", ".join(
+        "{:g} N/m {:.1f} N ({:.0f} mm, turned by {:.1f}°)".format(k, forces[k], *_went(result))
+        for k, result in pulls.items()
+    )
     note = (
-        f"by the stiffness of the assumed hand: {listed}. A soft one lets the tool turn and stop "
-        "short, a stiff one drags every joint. The friction was chosen from the published force "
-        f"by virtual work at q_A, so those {first:.1f} N prove nothing; at the end of the move "
-        f"it is {last:.1f} N. The law does not know the friction, so the hand force misleads it: "
-        f"‖e_p‖ {on:.0f} mm with F/T, {off:.1e} mm without"
+        f"by the stiffness of the assumed hand: {listed}. The rig's own hand alone needs "
+        f"{forces[RIG_HAND]:.1f} N, but by being soft: it lets the tool turn and stop short of "
+        "100 mm. The stiffer the hand, the closer to the move that is asked for, and the larger "
+        "the force: the value is the one furthest from 26 N. The friction was chosen from the "
+        f"published force by virtual work at q_A, so those {first:.1f} N prove nothing; at the end "
+        f"of the move it is {last:.1f} N. The law does not know the friction, so the hand force "
+        f"misleads it: ‖e_p‖ {on:.0f} mm with F/T, {off:.1e} mm without"
     )
     plot = Figure("Dry friction and its offset", _friction_plot)
     return Finding(worst, abs(worst - 26.0) <= 3.0, note, figures=(plot,))
@@ -295,6 +301,14 @@ def calibrated() -> Finding:
 
 def _largest_force(result: Run) -> float:
     return float(force(result, "leader")[:, 0].max())
+
+
+def _went(result: Run) -> tuple[float, float]:
+    """How far the leader's tool moved along x, [mm], and turned, [°], in the end."""
+    x = result.signal("leader", "position_tool_in_world")[:, 0]
+    first, last = result.signal("leader", "rotation_tool_in_world")[[0, -1]].reshape(2, 3, 3)
+    turned = np.linalg.norm(rotation_vector(last @ first.T))
+    return 1e3 * float(x[-1] - x[0]), float(np.degrees(turned))
 
 
 def _hand(stiffness: float) -> tuple[Setting, Setting]:

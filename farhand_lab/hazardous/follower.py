@@ -11,11 +11,13 @@ import numpy as np
 from farhand.control.joint.loops import LimitedPD
 from farhand.parameters import assign
 from farhand.plants.plant import Command, JointVelocity, Plant, Sample
+from farhand.plants.wrappers.filtered import Smoothing
 from farhand.rigs.hazardous import parts
 from farhand.rigs.hazardous.following import PLACES, Hazardous, following
 from farhand.rigs.hazardous.parts import Follower, make_follower
 from farhand.robots import Placement, load_robot
 from farhand.sensing import SensorProfile, load_sensor
+from farhand.sensing.kalman import steady_gain, time_constant
 from farhand.world import Placed, World
 from farhand_lab.harness import generator
 from farhand_lab.mutation import changed
@@ -38,6 +40,12 @@ def build(stream: str, q: Array | None = None, settings: Settings = ()) -> Follo
     for path, value in settings:
         assign(follower.parameters, path, value)
     return follower
+
+
+def filter_ms() -> float:
+    """Time constant of the rig's force filter as shipped, [ms]."""
+    smoothing = Smoothing()
+    return 1e3 * time_constant(steady_gain(smoothing.trust, 1.0), 1.0 / smoothing.rate)
 
 
 class FedPlant(Plant):

@@ -13,6 +13,7 @@ from farhand.plants.simulated.velocity import VelocityPlant
 from farhand.rigs import Options, build_rig
 from farhand.rigs.hazardous import MOTION_SCALE
 from farhand_lab.harness import Figure, Finding, experiment, shared
+from farhand_lab.hazardous.follower import filter_ms
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas
 from farhand_lab.trial import Run, run
@@ -156,14 +157,11 @@ def _stability(runs: dict[tuple[str, float], Run], shaky: list[tuple[str, float]
     cases = ", ".join(
         "{} at {:.0f} ms ({:.1f} to {:.1f} N)".format(*key, *shaking(runs[key])) for key in shaky
     )
-    lags = (
-        "126 ms of the published force filter, 50 ms of the drives and 80 ms of the position loop "
-        "add to the link's"
-    )
+    lags = f"drives, position loop and the {filter_ms():.0f} ms of the published force filter lag"
     return (
         f"by the end of pressing the force is not at rest (deviation below {MAX_DEVIATION_N:g} N) "
-        f"at the {cases}; in brackets the deviation after the first touch and 2.7 s later: {lags}, "
-        "against a wall of 5 kN/m"
+        f"at the {cases}; in brackets the deviation after the first touch and 2.7 s later: {lags} "
+        "behind the link"
     )
 
 
@@ -218,7 +216,8 @@ def lossy_network() -> Finding:
         f"RMS {rms:.1f} mm against {ideal:.1f} mm; the force on the wall deviates by "
         f"{shaking(wall)[1]:.2f} N at the end of pressing (at rest below {MAX_DEVIATION_N:g} N); "
         f"so it does by {bare:.2f} N over a perfect network without the layer, because of the "
-        f"126 ms of the published force filter; without that filter by {shaking(sharp)[1]:.2f} N; "
+        f"{filter_ms():.0f} ms of the published force filter; without that filter by "
+        f"{shaking(sharp)[1]:.2f} N; "
         f"trips: {', '.join(trips) or 'none'}"
     )
     return Finding(rms / ideal, rms <= 2.0 * ideal and calm and not trips, note)
@@ -254,7 +253,7 @@ def stability_map() -> Finding:
     own = STIFFNESSES[-1]
     note = (
         f"longest stable to shortest unstable round trip: {table}. The published force filter of "
-        f"126 ms decides: without it the boundary of {own:.0f} N/m is at "
+        f"{filter_ms():.0f} ms decides: without it the boundary of {own:.0f} N/m is at "
         f"{_range(boundary(own, SHARP))}; hand 300 N/m and 20 N·s/m"
     )
     figures = (Figure("Stability map", _map_plot),)

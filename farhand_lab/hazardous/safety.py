@@ -63,13 +63,18 @@ def collision() -> Collision:
 @experiment("C-52")
 def collision_retreat() -> Finding:
     """From 60 N until the tool moves away; the operator keeps asking to go on throughout."""
-    seen = collision()
-    held = any("holds after its retreat" in text for _, text in rammed().rig.metrics.history.events)
+    if not rammed().rig.session.trips:
+        return Finding(float("nan"), False, "no trip and no retreat")
+    seen, rig = collision(), rammed().rig
+    assert rig.parts.wall is not None
+    stiffness, late = rig.parts.wall.stiffness, rig.session.parameters["follower"]["drives"].delay
+    held = any("holds after its retreat" in text for _, text in rig.metrics.history.events)
     note = (
         f"until the tool moves away. It is commanded to {1e3 * seen.told:.0f} ms after 60 N, by "
         f"the trip {seen.kind!r} (the collision detector waits for a tool that stands, and this "
-        f"one still moves into the wall of 5 kN/m); the drives act 50 ms late and need "
-        f"{1e3 * (seen.away - seen.told - 0.05):.0f} ms more to turn within their step limits; "
+        f"one still moves into the wall of {1e-3 * stiffness:g} kN/m); the drives act "
+        f"{1e3 * late:.0f} ms late and need {1e3 * (seen.away - seen.told - late):.0f} ms more "
+        "to turn within their step limits; "
         f"separation {1e3 * seen.apart:.1f} mm, peak force {seen.peak:.0f} N"
     )
     plot = Figure("Hit, notice, back off, hold", _collision_plot)

@@ -31,7 +31,7 @@ from farhand.link.network import Conditions, EmulatedNetwork
 from farhand.mapping.limbs import ArmChain
 from farhand_lab.harness import Finding, experiment
 from farhand_lab.mutation import Mutations
-from farhand_lab.trial import processor_wait
+from farhand_lab.trial import blame, processor_wait
 
 Array = np.ndarray
 Address = tuple[str, int]
@@ -344,8 +344,8 @@ def three_processes() -> Finding:
         f"ms in the median; up to {plain.largest:.2f} N; {late.refused} wrong datagrams refused"
     )
     if not ok:
-        note += f"; {', '.join(text for text, yes in met.items() if not yes)}; other programs kept "
-        note += f"the pen from the processor for {plain.waited:.0%} and {late.waited:.0%} of it"
+        missed = ", ".join(text for text, yes in met.items() if not yes)
+        note += f"; {missed}; {blame(max(plain.waited, late.waited))}"
     return Finding(longer, bool(ok), note)
 
 

@@ -30,7 +30,7 @@ from farhand.rigs.humanoid import PLACES
 from farhand.rigs.humanoid.parts import SHOULDER
 from farhand_lab.harness import Finding, experiment
 from farhand_lab.mutation import Mutation, changed, patched
-from farhand_lab.trial import processor_wait
+from farhand_lab.trial import blame, processor_wait
 
 if TYPE_CHECKING:
     import viser
@@ -307,7 +307,7 @@ def dashboard() -> Finding:
     note = f"not bound: {', '.join(missing)}" if missing else f"all of {', '.join(CONTROLS)}"
     note += f"; refreshed {times} times a second"
     if missing or not fast:
-        note += f"; other programs kept it from the processor for {waited:.0%} of the time"
+        note += f"; {blame(waited)}"
     return Finding(len(CONTROLS) - len(missing), not missing and fast, note)
 
 

@@ -184,7 +184,3 @@ class TorqueIllusion:
         r = self.lever if rotation is None else rotation @ self.lever
         steady = np.cross(torque, r) / float(r @ r)
         return steady * (1.0 + self.shake * (1.0 if (t * self.frequency) % 1.0 < 0.5 else -1.0))
-
-    def shown(self, force: Array, rotation: Array | None = None) -> Array:
-        """Torque about the fingers that a force at the wrist point makes, [N·m]."""
-        return np.cross(self.lever if rotation is None else rotation @ self.lever, force)

@@ -13,7 +13,8 @@ import pytest
 
 from farhand.link.messages import ForceFeedback, GripperPosition, HapticState
 from farhand.link.network import Conditions
-from farhand_lab.humanoid.nodes import HEADER, MARK, Node, type_number
+from farhand_lab.humanoid import nodes
+from farhand_lab.humanoid.nodes import HEADER, MARK, DeviceLog, Node, type_number
 
 
 @pytest.fixture
@@ -105,3 +106,12 @@ def test_arrivals_are_delayed_as_configured():
     assert b.latest(ForceFeedback) is not None
     a.close()
     b.close()
+
+
+@pytest.mark.parametrize(("waited", "said"), [(0.6, "busy machine"), (0.01, "machine was free")])
+def test_a_miss_tells_whether_the_load_of_the_machine_caused_it(monkeypatch, waited, said):
+    """Rounds that are 200 ms longer instead of 60."""
+    logs = iter(DeviceLog(1, 9, [late], 0.0, 1.0, 4, waited) for late in (0.01, 0.21))
+    monkeypatch.setattr(nodes, "in_three_processes", lambda delay: (next(logs), {1, 2, 3}))
+    found = nodes.three_processes()
+    assert not found.ok and "60 ± 15 ms" in found.note and said in found.note

@@ -113,6 +113,16 @@ def test_the_recording_says_that_forces_are_synthetic_and_none_is_measured() -> 
         assert np.isnan(result.signal(side, "wrench_measured_in_world")).all()
 
 
+def test_the_recorded_force_is_what_is_asked_of_a_pen_whose_warm_motors_give_less() -> None:
+    """Two newtons are asked for, the 0.88 N that the device gives for ever come."""
+    heavy, warm = ("leader.force.tip_mass", 0.2), ("leader.device.heat_time", 0.01)
+    result = ran("rest", 0.3, heavy, warm)
+    asked = result.signal("leader", "force_synthetic_in_world")[-1]
+    np.testing.assert_allclose(asked, [0.0, 0.0, 0.2 * 9.81])
+    given = result.rig.world.ports["leader"].torque[:3]
+    assert np.linalg.norm(given) == pytest.approx(0.88, rel=1e-3)
+
+
 def test_a_low_battery_is_said_before_the_limb_stops() -> None:
     """As an event, once, ahead of the trip."""
     result = ran("low-battery", 7.0)

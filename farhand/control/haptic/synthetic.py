@@ -1,6 +1,7 @@
 """Synthetic force: what a hand feels of a robot without a force sensor, made from its position.
 
 Nothing here is measured. The recording says so: the channel is named ``force_synthetic_in_world``.
+It is what is asked of the device, whose motors give less when they are warm.
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ class SyntheticController(TorqueController):
         return {**super().parts, "force": self.synthetic}
 
     def record(self, stream: Channels) -> Array:
-        """Declare the torque, and the force under a name that says it is not measured."""
+        """Declare the torque, and the force asked for under a name that says it is not measured."""
         self._recorded = stream.channel("force_synthetic_in_world", 3, "N")
         count = len(self.synthetic.objects)
         if count:

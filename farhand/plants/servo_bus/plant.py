@@ -167,6 +167,7 @@ class ServoBusPlant(SimulatedPlant):
         self.cycles, self.period, self._began_ns = 0, 0.0, world.now_ns
         self._known = Sample(self._model.nq, self._model.nv)
         self._known.q[:] = self.driver.angles(start)
+        self._assumed = self.driver.assumed.copy()
         self._sent, self._asked = self._known.q.copy(), np.full(self._model.nv, np.nan)
         self._recorded: tuple[Array, ...] | None = None
 
@@ -258,10 +259,10 @@ class ServoBusPlant(SimulatedPlant):
         read = timing.read_back and driver.fault is None
         time_ns = self._began_ns + timing.answer_ns + FRAME_NS if read else now_ns
         q, self._sent = driver.angles(driver.heard), driver.angles(driver.sent)
-        # The first reading differs from the assumed start without any motion.
-        if self.cycles:
-            known.v[:] = (q - known.q) / max((time_ns - known.time_ns) * 1e-9, 1e-3)
-        known.q[:], known.time_ns = q, time_ns
+        # Two readings make a speed. A place that is assumed is an order, not where the limb is.
+        speed = (q - known.q) / max((time_ns - known.time_ns) * 1e-9, 1e-3)
+        known.v[:] = np.where(driver.assumed | self._assumed, 0.0, speed)
+        known.q[:], known.time_ns, self._assumed[:] = q, time_ns, driver.assumed
         self.cycles += 1
         self.period, self._began_ns = (now_ns - self._began_ns) * 1e-9, now_ns
 

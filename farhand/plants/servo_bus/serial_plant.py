@@ -138,7 +138,9 @@ class SerialServoPlant(Plant):
         period, self._began_ns = (ended_ns - self._began_ns) * 1e-9, ended_ns
         timing = self.settings.timing
         lag = max(0.0, period - timing.answer_ns * 1e-9) if timing.read_back else 0.0
-        v = (driver.angles(driver.heard) - before[:n]) / max(period, 1e-3)
+        # Two readings make a speed. A place that is assumed is an order, not where the limb is.
+        speed = (driver.angles(driver.heard) - before[:n]) / max(period, 1e-3)
+        v = np.where(driver.assumed | (before[3 * n : 4 * n] > 0.0), 0.0, speed)
         self._state.put(self._published(0.0, 0.0) if stopped else self._published(period, lag, v))
 
     def _exchange(self) -> Exchange:

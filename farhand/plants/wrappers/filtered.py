@@ -84,8 +84,8 @@ class Smoothing:
 class SmoothedPlant(WrappedPlant):
     """A plant with a filter on its wrench sensor.
 
-    A missing measurement restarts the filter. One that is not a number is passed on as it is, so
-    that the guard notices.
+    A measurement that is missing, or not a number, is passed on as it is, so that law and guard
+    notice. The filter only loses certainty meanwhile and continues with the next reading.
     """
 
     def __init__(self, plant: Plant, nq: int, nv: int, smoothing: Smoothing) -> None:
@@ -108,22 +108,26 @@ class SmoothedPlant(WrappedPlant):
         raw, sample = self._plant.read(now_ns), self._sample
         wrench = raw.wrench
         self._raw[:] = np.nan if wrench is None else wrench
-        if wrench is None or not self.smoothing.active or not np.isfinite(wrench).all():
+        smoothing = self.smoothing
+        good = smoothing.active and wrench is not None and bool(np.isfinite(wrench).all())
+        if not smoothing.active:
             self._kalman = None
-            self._variance[:] = np.nan
-            return raw
-        if self._kalman is None:
+        elif good and self._kalman is None:
             ones = np.ones(6)
             # Variance of one reading, where it is known.
             self._reading = self._plant.wrench_sigma**2
-            self._kalman = ScalarKalman(self.smoothing.trust * ones, ones, np.zeros(6))
+            self._kalman = ScalarKalman(smoothing.trust * ones, ones, np.zeros(6))
             self._due_ns = now_ns
-        if now_ns >= self._due_ns:
-            self._due_ns += round(1e9 / self.smoothing.rate)
-            self._kalman.q[:] = self.smoothing.trust
-            self._kalman.step(wrench)
-            self._variance[:] = self._kalman.p * self._reading
+        kalman = self._kalman
+        if kalman is not None and now_ns >= self._due_ns:
+            self._due_ns += round(1e9 / smoothing.rate)
+            kalman.q[:] = smoothing.trust
+            kalman.step(wrench if good else None)
+        if kalman is None or not good:
+            self._variance[:] = np.nan
+            return raw
+        self._variance[:] = kalman.p * self._reading
         sample.time_ns = raw.time_ns
         sample.motion[:] = raw.motion
-        sample.set_wrench(self._kalman.x)
+        sample.set_wrench(kalman.x)
         return sample

@@ -43,6 +43,18 @@ def test_without_read_back_it_believes_what_it_sent_three_times_as_often() -> No
     )
 
 
+@pytest.mark.parametrize(
+    "parts", [{"timing": BusTiming(read_back=False)}, {"faults": BusFaults(drop=0.3)}]
+)
+def test_an_order_that_nobody_has_read_back_is_no_motion(parts: dict) -> None:
+    """A limb sent 40° away at once never claims to be faster than its servos turn."""
+    arm, speeds = ArmOnBus(BusParts(**parts)), []
+    for _ in range(300):
+        arm.run(1e-3, lambda t: arm.start + np.radians(40.0))
+        speeds.append(np.abs(arm.plant.read(arm.world.now_ns).v))
+    assert (np.max(speeds, axis=0) <= 1.2 * arm.world.placed["arm"].robot.limits.velocity).all()
+
+
 def test_a_dead_servo_stops_the_limb_where_it_is_and_a_restart_lets_it_go_on() -> None:
     """The others stop too."""
     faults = BusFaults(dead=41, dead_from=60)

@@ -5,6 +5,7 @@ hidden.
 from __future__ import annotations
 
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -71,6 +72,19 @@ def test_what_is_wrong_with_a_measurement_is_passed_on(fault):
     for now in range(100):
         sample = plant.read(now * MS)
     assert sample.wrench is None if fault == "no-wrench" else np.isnan(sample.wrench).any()
+
+
+def test_a_lost_reading_costs_certainty_and_not_the_estimate():
+    """A push of 10 N with every fifth reading lost settles at 10 N, and so it stays."""
+    plant, felt = plant_of(Smoothing(rate=1000.0)), []
+    inner = plant._plant.read(0)
+    for now in range(1500):
+        inner.set_wrench(None if now % 5 == 4 else np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        with mock.patch.object(plant._plant, "read", return_value=inner):
+            sample = plant.read(now * MS)
+        assert (sample.wrench is None) == (now % 5 == 4)
+        felt.append(10.0 if sample.wrench is None else sample.wrench[0])
+    np.testing.assert_allclose(felt[1000:], 10.0, rtol=1e-3)
 
 
 def test_motion_and_time_are_the_plants_own():
