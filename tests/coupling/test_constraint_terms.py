@@ -33,7 +33,7 @@ def test_an_arm_that_can_do_it_all_does_it_either_way():
 
 
 def test_a_known_torque_of_the_joints_acts_as_the_wrench_that_causes_it(pair):
-    """h at the tool and Jᵀh at the joints are one thing, and h pushes the tool by Γ h."""
+    """A wrench h and joint torques Jᵀh are one thing, and push the tool by Γ h."""
     side, _ = pair(2)
     arm, h = side.arm, side.wrench
     terms = ToolTerms(arm.nv)
