@@ -56,7 +56,7 @@ def test_half_coupled_is_half_pushed() -> None:
     """The lift stays whole."""
     place = np.array([0.15, 0.12, -0.11])
     law = force(peak=100.0)
-    half, whole = law.force(place, 0.5).copy(), law.force(place, 1.0).copy()
+    half, whole = law.force(place, 0.5).copy(), law.force(place).copy()
     np.testing.assert_allclose(half - law.lift, 0.5 * (whole - law.lift), atol=1e-12)
     np.testing.assert_allclose(whole - law.lift, law.raw(place), atol=1e-12)
     assert np.linalg.norm(law.raw(place)) > 1.0
