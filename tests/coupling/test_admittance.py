@@ -135,6 +135,12 @@ def test_after_an_engagement_the_handle_is_let_go_little_by_little(pair):
     assert np.abs(free - a.twist).min() > 0.01
 
 
-def test_the_handle_is_set_free_only_when_the_efforts_have_faded_in():
-    """Before, the arm does not follow it."""
-    assert Engagement().ramp < TIED_S
+def test_while_efforts_fade_in_the_handle_has_not_a_tenth_of_its_free_speed(pair):
+    """The arm does not follow yet: a push during the ramp of an engagement winds nothing up."""
+    law, (a, b) = Admittance(mass=2.0, damping=10.0), pair(1, moving=False)
+    a.wrench, b.wrench = np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), np.zeros(6)
+    law.engage(a, b)
+    for _ in range(round(Engagement().ramp / DT)):
+        law.step(a, b, DT)
+    free = 0.5 * (1.0 - np.exp(-5.0 * Engagement().ramp))
+    assert 0.0 < law.handle.twist[0] < 0.1 * free
