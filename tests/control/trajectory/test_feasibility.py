@@ -173,7 +173,7 @@ def test_a_joint_that_leaves_its_range_on_the_way_is_named_with_where_it_would_b
     is more than half a turn from zero.
     """
     points = [
-        Waypoint(t, about_z(a) @ [1.2, 0.0, 0.55], about_z(a) @ FORWARD @ about_z(roll))
+        Waypoint(t, about_z(a) @ [1.2, 0.0, 0.55], about_z(1.8 * a) @ FORWARD @ about_z(roll))
         for t, a in ((0.0, -0.5), (4.0, 0.5))
     ]
     straight = [replace(point, rotation=point.rotation @ about_z(-roll)) for point in points]
