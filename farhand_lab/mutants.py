@@ -355,11 +355,14 @@ class Bench:
     def record(self, file: str) -> None:
         """Find out which lines the tests of a file reach, once per state of the code."""
         path = ROOT / OUT / "reach" / f"{digest(file)}.json"
-        if not path.exists():
+        if not path.exists() or path.read_text() == "{}":
             # Without numba's compiler lines can be followed, and take their time.
             plain = {"NUMBA_DISABLE_JIT": "1"}
             limit = self.options.test_seconds
             rows = in_child(lambda: reach(file, limit), self.tree, 100.0 * limit, plain)
+            if not rows:
+                # Some need the compiler; then at least the lines outside of kernels are known.
+                rows = in_child(lambda: reach(file, limit), self.tree, 100.0 * limit, self.numba)
             path.parent.mkdir(parents=True, exist_ok=True)
             if rows is None:
                 print(f"{file} does not come to its end in plain Python, and judges nothing")

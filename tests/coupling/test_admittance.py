@@ -6,6 +6,7 @@ import numpy as np
 
 from farhand.coupling import Admittance
 from farhand.coupling.admittance import DAMPING, TIED_S
+from farhand.coupling.engagement import Engagement
 from farhand.spatial import rotation_vector
 from tests.coupling.conftest import acceleration
 
@@ -102,11 +103,44 @@ def test_the_leader_accelerates_with_the_handle_and_towards_it(pair):
     assert np.abs(ahead).max() > 1.0
 
 
+def test_a_handle_without_damping_is_a_free_body(pair):
+    """Newton's law alone: v = f t / M on all six axes, and it goes as far as its speed takes it."""
+    law, a, b = engaged(pair, damping=0.0, rotational_damping=0.0, leash=1.0, turn_leash=1.0)
+    a.wrench[:] = [4.0, -8.0, 2.0, 0.1, 0.2, -0.2]
+    for _ in range(100):
+        law.step(a, b, DT)
+    speed = a.wrench / np.repeat([law.mass, law.inertia], 3) * 0.1
+    np.testing.assert_allclose(law.handle.twist, speed, rtol=1e-9)
+    way = speed * 0.1 * (100 + 1) / 200
+    np.testing.assert_allclose(law.handle.position - a.position, way[:3], rtol=1e-9)
+    turned = rotation_vector(law.handle.rotation @ a.rotation.T)
+    np.testing.assert_allclose(turned, way[3:], rtol=1e-9)
+
+
 def test_after_an_engagement_the_handle_is_let_go_little_by_little(pair):
-    """A push gives it t/T of the speed that it would get: in the first tick 1/300."""
+    """After a third of the time it keeps a third of what it gained on the tool: speed, way and
+    turn.
+    """
+    law, (a, b) = Admittance(leash=1.0, turn_leash=1.0), pair(1)
+    law.engage(a, b)
+    law.step(a, b, TIED_S / 3.0)
+    decay = np.repeat([law.damping / law.mass, law.rotational_damping / law.inertia], 3)
+    steady = (a.wrench + b.wrench) / np.repeat([law.damping, law.rotational_damping], 3)
+    free = steady + (a.twist - steady) * np.exp(-decay * TIED_S / 3.0)
+    np.testing.assert_allclose(law.handle.twist, a.twist + (free - a.twist) / 3.0, rtol=1e-9)
+    way = free * TIED_S / 9.0
+    np.testing.assert_allclose(law.handle.position - a.position, way[:3], rtol=1e-9)
+    turned = rotation_vector(law.handle.rotation @ a.rotation.T)
+    np.testing.assert_allclose(turned, way[3:], rtol=1e-9)
+    assert np.abs(free - a.twist).min() > 0.01
+
+
+def test_while_efforts_fade_in_the_handle_has_not_a_tenth_of_its_free_speed(pair):
+    """The arm does not follow yet: a push during the ramp of an engagement winds nothing up."""
     law, (a, b) = Admittance(mass=2.0, damping=10.0), pair(1, moving=False)
     a.wrench, b.wrench = np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), np.zeros(6)
     law.engage(a, b)
-    law.step(a, b, DT)
-    free = 0.5 * (1.0 - np.exp(-5.0 * DT))
-    np.testing.assert_allclose(law.handle.twist[0], DT / TIED_S * free, rtol=1e-9)
+    for _ in range(round(Engagement().ramp / DT)):
+        law.step(a, b, DT)
+    free = 0.5 * (1.0 - np.exp(-5.0 * Engagement().ramp))
+    assert 0.0 < law.handle.twist[0] < 0.1 * free

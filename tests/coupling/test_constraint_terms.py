@@ -1,11 +1,11 @@
-"""What an arm of few joints does with what it cannot do whole."""
+"""How a tool accelerates, and what an arm of few joints does with what it cannot do whole."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from farhand.coupling.constraint_terms import placing_inverse
+from farhand.coupling.constraint_terms import ToolTerms, placing_inverse
 from farhand.spatial import damped_inverse
 
 
@@ -30,3 +30,16 @@ def test_an_arm_that_can_do_it_all_does_it_either_way():
     J = np.random.default_rng(1).normal(size=(6, 6))
     gamma, wanted = J @ J.T, np.arange(1.0, 7.0)
     np.testing.assert_allclose(gamma @ placing_inverse(gamma, 1e-6) @ wanted, wanted, rtol=1e-3)
+
+
+def test_a_known_torque_of_the_joints_acts_as_the_wrench_that_causes_it(pair):
+    """A wrench h and joint torques Jᵀh are one thing, and push the tool by Γ h."""
+    side, _ = pair(2)
+    arm, h = side.arm, side.wrench
+    terms = ToolTerms(arm.nv)
+    accelerations = []
+    for measured, known in ((h, None), (None, h @ arm.J), (None, None)):
+        terms.update(arm, measured, known)
+        accelerations.append(-terms.A)
+    np.testing.assert_allclose(accelerations[1], accelerations[0], rtol=1e-9)
+    np.testing.assert_allclose(accelerations[0] - accelerations[2], terms.gamma @ h, rtol=1e-9)

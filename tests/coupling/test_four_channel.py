@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.coupling import FourChannel
+from farhand.arm import Arm
+from farhand.coupling import FourChannel, Side
+from farhand.coupling.constraint_terms import LEVER
 from farhand.mapping import WorkspaceMapping
+from farhand.robots import load_robot
 from tests.coupling.conftest import acceleration
 
 DT = 1e-3
@@ -53,17 +56,51 @@ def test_a_follower_that_lags_is_felt_as_far_as_asked(pair):
 
 
 def test_a_wrench_that_is_lost_fades_and_is_never_taken_for_zero_at_once(pair):
-    """After one tick nearly all of it is left, after two seconds nothing."""
-    law, (a, b) = FourChannel(), pair(3, moving=False)
+    """To 1/e of it in a fifth of a second, whichever side has lost it."""
+    wrench = np.array([10.0, -4.0, 6.0, 1.0, 0.5, -0.2])
+    law, (a, b) = FourChannel(damping=0.0), pair(3, moving=False)
     law.engage(a, b)
-    b.wrench = np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    law.step(a, b, DT)
-    b.wrench = None
-    soon = law.step(a, b, DT)[0].wrench[0]
-    for _ in range(2000):
-        late = law.step(a, b, DT)[0].wrench[0]
-    assert 9.9 < soon < 10.0
-    assert abs(late) < 1e-3
+    a.wrench, b.wrench = -2.0 * wrench, wrench
+    felt, pulled = (effort.wrench.copy() for effort in law.step(a, b, DT))
+    a.wrench = b.wrench = None
+    for _ in range(200):
+        on_a, on_b = law.step(a, b, DT)
+    np.testing.assert_allclose(on_a.wrench, felt / np.e, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(on_b.wrench, pulled / np.e, rtol=1e-9, atol=1e-9)
+
+
+def test_damping_at_the_leader_brakes_the_hand_and_is_named_local(pair):
+    """It takes power from the leader's motion, turns excepted, and the follower still follows."""
+    a, b = pair(3)
+    law, plain = FourChannel(damping=0.0, leader_damping=30.0), FourChannel(damping=0.0)
+    for each in (law, plain):
+        each.engage(a, b)
+    without = plain.step(a, b, DT)[0].wrench.copy()
+    on_a, on_b = law.step(a, b, DT)
+    np.testing.assert_allclose(on_a.wrench[:3] - without[:3], -30.0 * a.twist[:3], atol=1e-9)
+    np.testing.assert_allclose(on_a.wrench[3:], without[3:], atol=1e-9)
+    np.testing.assert_allclose(on_a.local, on_a.wrench - without, atol=1e-9)
+    wanted = acceleration(a, on_a.wrench) + law.derivative * law.rate + law.proportional * law.error
+    np.testing.assert_allclose(acceleration(b, on_b.wrench), wanted, rtol=1e-8, atol=1e-8)
+
+
+def test_a_follower_of_three_joints_keeps_to_the_place(pair):
+    """Least squares of what it cannot do whole, in which a radian counts as little as LEVER
+    metres.
+    """
+    a, _ = pair(3, moving=False)
+    b = Side("follower", Arm.of(load_robot("phua_leg")))
+    b.arm.update(np.array([0.2, 0.3, -0.4]), np.zeros(3))
+    law = FourChannel(damping=0.5, lag_share=0.0)
+    law.engage(a, b)
+    b.arm.update(np.array([0.25, 0.2, -0.3]), np.zeros(3))
+    on_b = law.step(a, b, DT)[1]
+    gamma = b.arm.J @ np.linalg.solve(b.arm.M, b.arm.J.T)
+    weight = np.repeat([1.0, LEVER], 3)
+    rows = np.vstack([weight[:, None] * gamma, 0.5 * np.eye(6)])
+    asked = np.concatenate([weight * law.proportional * law.error, np.zeros(6)])
+    expected = np.linalg.lstsq(rows, asked, rcond=None)[0]
+    np.testing.assert_allclose(on_b.wrench, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_a_wrench_of_an_earlier_engagement_is_forgotten(pair):

@@ -52,6 +52,12 @@ class Nameless(Coupling):
         return a.effort(), b.effort()
 
 
+class Empty(Mine):
+    """Has a name without a letter."""
+
+    name = ""
+
+
 class Stepless(Coupling):
     """Has no step."""
 
@@ -97,6 +103,7 @@ class Listed(Mine):
     ("law", "told"),
     [
         (Nameless, r'law Nameless has no name; write name = "\.\.\." in its class'),
+        (Empty, r'law Empty has no name; write name = "\.\.\." in its class'),
         (
             Stepless,
             r"law 'stepless' has no step\(self, a, b, dt\); it must return \(a\.effort\(w\),",
@@ -203,8 +210,9 @@ def test_a_promise_that_is_kept_passes(models):
     try_out(Promising(), *models)
 
 
-def test_a_law_that_is_right_passes_and_nothing_of_it_or_the_arms_is_changed(models):
-    """Another of its kind is tried, on arms that are put back."""
+def test_a_law_that_is_right_passes_and_nothing_of_it_or_the_arms_is_changed(models, pair):
+    """Another of its kind is tried, on arms that are put back and go on moving."""
+    pair(1)
     law, before = Mine(), [(arm.motion.copy(), arm.position.copy()) for arm in models]
     law.error[:] = 7.0
     try_out(law, *models)
@@ -213,6 +221,22 @@ def test_a_law_that_is_right_passes_and_nothing_of_it_or_the_arms_is_changed(mod
     for arm, (motion, position) in zip(models, before, strict=True):
         np.testing.assert_array_equal(arm.motion, motion)
         np.testing.assert_allclose(arm.position, position, atol=1e-15)
+
+
+def test_a_law_is_tried_on_arms_at_rest_that_are_not_singular(models):
+    """With all joints at zero this arm is stretched, and a law that inverts its model fails."""
+    for arm in models:
+        arm.update(np.zeros(6), np.ones(6))
+    seen = []
+
+    def look(a, b):
+        seen.extend((side.twist.copy(), np.linalg.cond(side.arm.J)) for side in (a, b))
+        return a.effort(SIX), b.effort(SIX.copy())
+
+    assert np.linalg.cond(models[0].J) > 1e10
+    try_out(answering(look)(), *models)
+    for twist, condition in seen:
+        assert not twist.any() and condition < 1e3
 
 
 def test_a_law_made_with_arguments_is_taken_as_it_is(models):

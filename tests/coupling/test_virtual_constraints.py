@@ -95,6 +95,21 @@ def test_the_compiled_kernel_equals_the_plain_one(wrenches: bool):
         np.testing.assert_allclose(compiled.multiplier, plain.multiplier, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", ["numpy", "numba"])
+def test_a_known_torque_of_the_joints_acts_as_the_wrench_that_causes_it(kernel: str):
+    """On either side: Jᵀh at the joints is h at the tool, also beside another wrench."""
+    a, b = pair(np.random.default_rng(7))
+    law = VirtualConstraints(kernel=kernel)
+    law.engage(a, b)
+    law.step(a, b, 1e-3)
+    expected = law.multiplier.copy()
+    for side, share in ((a, 1.0), (b, 0.3)):
+        side.external_torque = share * side.wrench @ side.arm.J
+        side.wrench = None if share == 1.0 else (1.0 - share) * side.wrench
+    law.step(a, b, 1e-3)
+    np.testing.assert_allclose(law.multiplier, expected, rtol=1e-9, atol=1e-9)
+
+
 def test_a_common_singularity_gives_finite_forces():
     """Both arms stretched along y with an error along y: the damped inverse stays bounded, the
     plain one does not.

@@ -21,6 +21,7 @@ def test_the_homing_spring_pulls_home_and_takes_energy(position, velocity):
     spring = HomingSpring()
     np.testing.assert_allclose(spring.force(position), -40.0 * position)
     damper = spring.force(position, velocity) - spring.force(position)
+    np.testing.assert_allclose(damper, -4.0 * velocity, atol=1e-12)
     assert damper @ velocity <= 0.0
 
 

@@ -51,9 +51,9 @@ def test_another_operator_changes_the_end_points_and_a_bad_one_changes_nothing()
     assert scale.force_low == 8.0
 
 
-def buzz(force: np.ndarray, acceleration: float = 0.0) -> list[bool]:
+def buzz(force: np.ndarray, acceleration: float = 0.0, **settings: float) -> list[bool]:
     """A cue over 1 s of force along x at 500 Hz."""
-    cue = VibrationCue()
+    cue = VibrationCue(**settings)
     return [cue.step(np.array([f, 0.0, 0.0]), acceleration, 0.002) for f in force]
 
 
@@ -66,13 +66,31 @@ def test_a_light_touch_buzzes_as_long_as_it_lasts():
     assert len(on) == on[-1] - on[0] + 1
 
 
-def test_a_touch_that_gets_lighter_buzzes_on_down_to_half_of_what_began_it():
-    """0.8 N begins nothing, but goes on with a touch of 3 N; 0.4 N ends it."""
+@pytest.mark.parametrize("onset", [1.2, 3.0])
+def test_a_touch_that_gets_lighter_buzzes_on_down_to_half_of_what_began_it(onset):
+    """0.67 of the onset begins nothing, but goes on with a touch of 2.5; a third ends it."""
     force = np.zeros(2000)
-    force[500:600], force[600:1500] = 3.0, 0.8
-    on = buzz(force)
-    assert all(on[510:1500]) and not any(buzz(np.where(force == 3.0, 0.8, force)))
-    assert not any(buzz(np.where(force == 0.8, 0.4, force))[700:])
+    force[500:600], force[600:1500] = 2.5 * onset, 0.67 * onset
+    on = buzz(force, onset=onset)
+    assert all(on[510:1500])
+    assert not any(buzz(np.minimum(force, 0.67 * onset), onset=onset))
+    assert not any(buzz(np.where(force < onset, 0.5 * force, force), onset=onset)[700:])
+
+
+@pytest.mark.parametrize("force", [2.2, 3.0, 4.0, 5.0, 5.8])
+def test_after_a_shake_the_threshold_falls_as_the_filtered_noise_does(force):
+    """√(σ₀² + (σ₁² − σ₀²) a²) times n, where a falls by e in three fast time constants from at most
+    1; the touch shows when its own low-pass is above that.
+    """
+    dt, fast = 0.002, 0.01
+    cue = VibrationCue(noise_still=1.0, noise_shaken=3.0, sigmas=2.0, fast=fast, slow=100.0)
+    for _ in range(5):
+        cue.step(np.zeros(3), -2.0, dt)
+    n = np.arange(1, 200)
+    noise = 2.0 * np.sqrt(1.0 + 8.0 * np.exp(-2.0 * n * dt / (3.0 * fast)))
+    risen = force * (1.0 - (fast / (dt + fast)) ** n)
+    found = [cue.step(np.array([0.0, force, 0.0]), 0.0, dt) for _ in n]
+    assert found.index(True) == np.argmax(risen > noise)
 
 
 def test_a_force_that_can_be_felt_needs_no_cue():

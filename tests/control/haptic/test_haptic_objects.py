@@ -67,6 +67,7 @@ def test_a_direction_is_the_gradient_of_its_distance_and_one_place_is_as_many(
     """Where the distance is finite and away from seams."""
     for p in np.random.default_rng(5).uniform(-0.2, 0.2, (50, 3)):
         s, n = item.locate(p)
+        assert np.linalg.norm(n) == pytest.approx(1.0)
         many = item.locate(np.stack([p, p]))
         np.testing.assert_allclose(many[0], s, atol=1e-15)
         if not np.isfinite(s) or (item.name == "ankle-front" and s < 0):
@@ -79,6 +80,32 @@ def test_a_direction_is_the_gradient_of_its_distance_and_one_place_is_as_many(
         )
         if np.isfinite(step).all() and np.abs(step).max() < 10.0:
             np.testing.assert_allclose(n, step, atol=1e-4)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_the_published_ball_is_exact_without_abduction(side: int) -> None:
+    """Shoulder flexion at its limit: however the elbow bends, the hand is on the ball."""
+    arm = ArmChain(side=side)
+    ball = published_arm(arm)[-1]
+    for elbow in np.linspace(arm.lowest[2], arm.highest[2], 5):
+        hand = arm.forward(np.array([arm.lowest[0], 0.0, elbow]))
+        assert ball.locate(hand)[0] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 100.0])
+def test_a_triangle_is_a_plane_and_a_line_is_none_whatever_their_size(size: float) -> None:
+    """A board of a millimetre as well as one of a hundred metres."""
+    first, second, free = np.zeros(3), np.array([size, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    for height, thin in ((0.5, False), (3e-6, False), (3e-7, True), (0.0, True)):
+        third = size * np.array([0.7, height, 0.0])
+        if thin:
+            with pytest.raises(BadValue, match="on a line"):
+                HalfSpace.through(first, second, third, free)
+        else:
+            plane = HalfSpace.through(first, second, third, free)
+            np.testing.assert_allclose(plane.normal, [0.0, 0.0, 1.0], atol=1e-9)
+    with pytest.raises(BadValue, match="on a line"):
+        HalfSpace.through(first, first, first, free)
 
 
 def test_a_torus_is_as_far_as_its_ring() -> None:
@@ -120,3 +147,15 @@ def test_the_virtual_workspace_begins_where_both_are_and_pushes_alike_at_every_s
     np.testing.assert_allclose(
         space.force(space.centre + end / scale), total.force(end), atol=1e-12
     )
+
+
+def test_zones_in_hand_metres_are_as_wide_for_the_hand_at_every_scale() -> None:
+    """A wall that the pen is 10 mm away from pushes as it does 10 mm away without a scale."""
+    law = LimitForce(zone=0.03)
+    wall = ObjectForce([HalfSpace("wall", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))], law)
+    for scale in (0.5, 1.0, 4.0):
+        space = VirtualWorkspace(wall, scale, in_hand=True)
+        for away in (0.01, 0.029, 0.031):
+            np.testing.assert_allclose(
+                space.force(np.array([0.3, 0.0, away])), [0.0, 0.0, law.magnitude(away)], atol=1e-12
+            )

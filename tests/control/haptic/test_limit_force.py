@@ -56,6 +56,40 @@ def test_a_contact_is_continuous_and_falls_by_a_newton_per_millimetre_halfway(
     assert np.isfinite(law.magnitude(np.linspace(-1.0, 1.0, 101))).all()
 
 
+@given(peak=st.floats(2.3, 8.0), approach=st.floats(0.0, 0.15), share=st.floats(0.26, 1.0))
+def test_a_contact_rises_evenly_on_approach_then_to_its_peak_then_as_a_spring(
+    peak: float, approach: float, share: float
+) -> None:
+    """γ F_max (1 − s/d) as far as the last quarter, F_max at the surface, F_max − k₂ s beyond."""
+    law = ContactForce(peak=peak, approach=approach)
+    assert law.magnitude(share * law.zone) == pytest.approx(approach * peak * (1.0 - share))
+    assert law.magnitude(2.0 * law.zone) == 0.0
+    assert law.magnitude(0.0) == pytest.approx(peak)
+    assert law.magnitude(-0.01) == pytest.approx(peak + 0.01 * law.wall)
+
+
+@pytest.mark.parametrize("zone", [0.004, 0.008, 0.016])
+@pytest.mark.parametrize("approach", [0.0, 0.2])
+def test_a_contact_exists_from_twice_the_tanh_to_the_sinh(zone: float, approach: float) -> None:
+    """Of what rises within its last quarter: 2 tanh(d_l/2) ≤ G < sinh d_l, in millimetres."""
+    width = 250.0 * zone
+    per_peak = 1.0 - 0.75 * approach
+    for rise, inward in ((2.0 * np.tanh(0.5 * width), 1.001), (np.sinh(width), 0.999)):
+        law = ContactForce(zone, inward * rise / per_peak, approach)
+        assert law.magnitude(0.25 * zone - 1e-12) == pytest.approx(
+            0.75 * approach * law.peak, abs=1e-6
+        )
+        with pytest.raises(BadValue, match="must be"):
+            ContactForce(zone, rise / inward / per_peak, approach)
+
+
+def test_a_wide_zone_does_not_overflow() -> None:
+    """A metre: its hyperbolic sine has no number."""
+    law = ContactForce(zone=1.0, peak=4.0, approach=0.0, margin=0.9)
+    assert law.magnitude(0.9 - 1e-12) == pytest.approx(0.0, abs=1e-9)
+    assert law.magnitude(0.0) == pytest.approx(4.0)
+
+
 @pytest.mark.parametrize(
     "settings", [{"approach": 10.0}, {"peak": 1.0}, {"zone": 0.2, "peak": 1.5}]
 )

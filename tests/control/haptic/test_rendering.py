@@ -41,6 +41,21 @@ def test_springs_are_set_anew_only_at_their_rate():
     assert (np.diff(felt) < -0.3).sum() == pytest.approx(0.2 * 350, abs=2)
 
 
+@pytest.mark.parametrize(("tick_ns", "start_ns"), [(MS, 0), (2 * MS, 0), (MS, 123_456_789)])
+def test_springs_keep_their_rate_on_average_whatever_the_ticks_are(tick_ns, start_ns):
+    """350 updates in a second, each at the first tick of its own period of 1/350 s."""
+    rendering, updates = Rendering(mode="springs"), []
+    for now_ns in range(start_ns, start_ns + 1_000 * MS, tick_ns):
+        place = np.array([1e-12 * (now_ns + 1), 0.0, 0.0])
+        before = rendering.pull.position.copy()
+        rendering.wrench(np.zeros(6), place, np.eye(3), np.zeros(6), now_ns, 1e-3)
+        if (rendering.pull.position != before).any():
+            updates.append(now_ns)
+    assert len(updates) == pytest.approx(350, abs=1)
+    period_ns = round(1e9 / 350.0)
+    assert all(now_ns % period_ns < tick_ns for now_ns in updates[1:])
+
+
 def test_a_direct_force_with_the_published_fault_drops_out_when_it_changes():
     """The springs never do."""
     faulty, springs = Rendering(direct=DirectRendering(gap=0.003)), Rendering(mode="springs")

@@ -55,6 +55,17 @@ def test_a_moving_hand_feels_an_error_of_speed_times_period_over_length(speed, r
     )
 
 
+@pytest.mark.parametrize("rate", [350.0, 150.0, 1000.0])
+def test_at_the_very_times_of_its_updates_the_force_is_right_in_motion_too(rate):
+    """A delay of one period makes it off by one period's way; rounding of the times makes none."""
+    t = np.arange(300) / rate
+    moved, wanted = np.outer(0.1 * t, np.eye(6)[0]), np.tile(10.0 * np.eye(6)[0], (len(t), 1))
+    felt = SpringForce().along(t, moved, wanted, 1.0 / rate)[:, 0]
+    np.testing.assert_allclose(felt, 10.0, rtol=1e-9)
+    late = SpringForce().along(t, moved, wanted, 1.0 / rate, 1.0 / rate)[2:, 0]
+    np.testing.assert_allclose(late, 10.0 * (1.0 - 0.1 / rate / 0.010), rtol=1e-6)
+
+
 def test_the_devices_angles_turn_about_z_y_x():
     """1 N·m about x is the device's C; the same function leads back."""
     assert device_axes(np.eye(6)[3]).tolist() == [0, 0, 0, 0, 0, 1]

@@ -18,8 +18,10 @@ def test_the_stiffness_goes_from_slack_by_soft_to_full():
     tunables.enter("full")
     tunables.step(1.0)
     assert (tunables.kt.value, tunables.kr.value) == (200.0, 15.0) and not tunables.settled
-    for _ in range(5):
+    for _ in range(4):
         tunables.step(1.0)
+    assert (tunables.kt.value, tunables.kr.value) == (600.0, 30.0) and not tunables.settled
+    tunables.step(1.0)
     assert (tunables.kt.value, tunables.kr.value) == (700.0, 30.0) and tunables.settled
 
 
@@ -32,6 +34,17 @@ def test_a_live_change_slides_from_the_present_value():
     assert tunables.kt.value == 100.0
     tunables.step(0.1)
     assert tunables.kt.value == pytest.approx(90.0)
+
+
+def test_speed_and_divisor_slide_as_well():
+    """Each at its own slew."""
+    tunables = Tunables()
+    assign({"t": tunables}, "t.speed", 0.2)
+    assign({"t": tunables}, "t.force_divisor", 5.0)
+    tunables.step(0.1)
+    assert (tunables.v.value, tunables.kf.value) == (pytest.approx(0.15), pytest.approx(9.0))
+    tunables.step(1.0)
+    assert (tunables.v.value, tunables.kf.value) == (0.2, 5.0)
 
 
 def test_a_change_while_slack_waits_for_its_stage():

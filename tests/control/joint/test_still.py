@@ -10,6 +10,7 @@ from farhand.control.joint.loops import Still
 from farhand.plants import JointTorque
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot
+from farhand.robots.edits import set_damping
 from farhand.world import ForceHand, ForcePulse
 
 Q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.2])
@@ -63,6 +64,17 @@ def test_the_reference_stops_after_half_the_square_of_the_speed_over_the_deceler
     for _ in range(201):
         still.step(arm, 1e-3)
     np.testing.assert_allclose(still.q - Q, [0.16, -0.04, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_friction_that_the_model_knows_does_not_change_the_ramp():
+    """On the reference the joints slow down at the bound, whatever they rub."""
+    arm = Arm.of(load_robot("ur5e").edited(set_damping([20.0, 20.0, 20.0, 5.0, 5.0, 5.0])))
+    arm.update(Q, np.array([1.5, -1.0, 0.8, -2.0, 1.0, 0.5]))
+    still = Still()
+    still.begin(arm)
+    torque = still.step(arm, 1e-6)
+    found = np.linalg.solve(arm.M, torque - arm.coriolis - arm.viscous * arm.v)
+    np.testing.assert_allclose(found, -8.0 * np.sign(arm.v), rtol=1e-3)
 
 
 def test_an_arm_at_rest_gets_no_torque_beside_gravity():

@@ -76,6 +76,21 @@ def test_nominal_shares_balance_the_weight():
     np.testing.assert_allclose(nominal_shares(three) @ three, 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "places",
+    [[(0.3, 0.0, 0.0)], [(0.1, 0.0, 0.0), (0.2, 0.0, 0.0)], [(0.0, 0.2, 0.0), (0.1, 0.2, 0.0)]],
+)
+def test_grips_that_need_moments_share_the_weight_equally(places):
+    """All on one side: forces alone would not carry it, or one of them would pull down."""
+    np.testing.assert_allclose(nominal_shares(np.array(places)), 1.0 / len(places))
+
+
+def test_the_nearer_grip_carries_more():
+    """The lever rule."""
+    shares = nominal_shares(np.array([[-0.1, 0.0, 0.2], [0.3, 0.0, 0.0]]))
+    np.testing.assert_allclose(shares, [0.75, 0.25])
+
+
 def test_squeeze_bleeds_away_from_where_it_was_within_its_bound():
     """Starts at what is there, never more than the bound, and falls by 1/e in its time."""
     bleed, weight = SqueezeBleed(time=2.0, most=10.0), np.array([0.0, 0.0, -50.0, 0.0, 0.0, 0.0])

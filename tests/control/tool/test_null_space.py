@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.torque import NullSpaceHold, TorqueController, is_redundant
 from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand.world.joints import JointPush
 
 DT = 1e-3
+ONES = np.ones(7)
 
 
 @pytest.fixture
@@ -36,6 +38,58 @@ def test_the_tool_is_not_accelerated(arm):
     accelerated = np.linalg.solve(arm.M, hold.torque(arm, DT))
     assert np.abs(accelerated).max() > 0.5
     np.testing.assert_allclose(arm.J @ accelerated, 0.0, atol=1e-4)
+
+
+def test_the_inner_motion_is_pulled_back_and_braked_by_its_own_inertia(arm):
+    """For u with J u = 0, uᵀτ = uᵀM (k (q₀ − q) − d q̇); a hold without gains does nothing."""
+    hold, kept = NullSpaceHold(stiffness=3.0, damping=7.0), arm.q.copy()
+    hold.begin(arm)
+    arm.update(arm.q + 0.1, arm.v)
+    wanted = 3.0 * (kept - arm.q) - 7.0 * arm.v
+    u = inner_motion(arm)
+    assert u @ hold.torque(arm, 1e-6) == pytest.approx(u @ arm.M @ wanted, rel=1e-6)
+    assert not NullSpaceHold(0.0, 0.0).torque(arm, DT).any()
+
+
+def test_the_store_is_what_was_taken_less_what_was_given(arm):
+    """Up to its size, step by step; the pull gets no more than there is."""
+    hold, rng, home = NullSpaceHold(stiffness=1000.0), np.random.default_rng(3), arm.q.copy()
+    hold.begin(arm)
+    emptied = 0
+    for _ in range(300):
+        arm.update(home + rng.uniform(-0.5, 0.5, 7), rng.normal(size=7))
+        before = hold.store
+        given = float(hold.torque(arm, DT) @ arm.v) * DT
+        assert hold.store == pytest.approx(min(0.5, before - given), abs=1e-12)
+        emptied += hold.store < 1e-12
+    assert 0 < emptied < 300
+
+
+def asked(gain: float, valid: bool = True) -> ControlRequest:
+    """A request without effort."""
+    request = ControlRequest()
+    request.gain, request.valid = gain, valid
+    return request
+
+
+def test_the_posture_kept_is_that_of_the_engagement(arm):
+    """As far as the arm is coupled, through a lost sample, and anew at the next engagement."""
+    home = arm.q.copy()
+    controller = TorqueController(arm, "free", null_space=NullSpaceHold(10.0, 0.0))
+
+    def pull(gain: float, away: float, valid: bool = True) -> float:
+        arm.update(home + away, np.zeros(7))
+        torque = controller.step(asked(gain, valid), 0).value - arm.gravity
+        return float(inner_motion(arm) @ torque) / float(np.abs(inner_motion(arm) @ arm.M @ ONES))
+
+    assert pull(1.0, 0.0) == pytest.approx(0.0, abs=1e-9)
+    whole = pull(1.0, 0.1)
+    assert abs(whole) == pytest.approx(10.0 * 0.1, rel=1e-6)
+    assert abs(pull(0.5, 0.1)) == pytest.approx(5.0 * 0.1, rel=1e-6)
+    assert pull(1.0, 0.1, valid=False) == pytest.approx(0.0, abs=1e-9)
+    assert abs(pull(1.0, 0.1)) == pytest.approx(10.0 * 0.1, rel=1e-6)
+    assert pull(0.0, 0.1) == pytest.approx(0.0, abs=1e-9)
+    assert pull(1.0, 0.1) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_it_never_gives_more_energy_than_it_has_taken_and_its_store(arm):

@@ -62,6 +62,23 @@ def test_a_tripped_arm_is_held_and_let_go_of_softly_after_a_reset():
     assert left[-1] < 1e-9
 
 
+def test_an_arm_that_is_half_coupled_is_half_held():
+    """A hold at rest gives way to the coupling by its gain; a free arm is never held."""
+    held = {}
+    for rest in ("hold", "free"):
+        for gain in (0.0, 0.5, 1.0):
+            controller, asked = controlled(rest)
+            asked.effort[:], asked.gain = 0.0, 0.0
+            controller.step(asked, 0)
+            controller.arm.update(UR5E.home + 0.01, np.zeros(6))
+            asked.gain = gain
+            held[rest, gain] = controller.step(asked, 1).value - controller.arm.gravity
+    assert np.abs(held["hold", 0.0]).max() > 1.0
+    np.testing.assert_allclose(held["hold", 0.5], 0.5 * held["hold", 0.0], atol=1e-9)
+    for gain in (0.0, 0.5, 1.0):
+        np.testing.assert_allclose(held["free", gain], 0.0, atol=1e-9)
+
+
 def test_giving_up_leaves_the_weight():
     """The stillest thing that can be said."""
     controller, asked = controlled()
