@@ -160,12 +160,22 @@ def test_both_ways_lead_to_the_place_and_are_allowed_inside_the_limits_only(chai
     inside = ((q > chain.lowest) & (q < chain.highest)).all(axis=-1)
     np.testing.assert_array_equal(allowed, inside)
     assert 0.02 < allowed.mean() < 0.5
-    stretched = np.array(
-        [chain.forward(np.array([0.1, 0.2, 1e-3])), chain.forward(np.array([0.1, 0.2, 0.0]))]
-    )
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_place_at_the_edge_of_reach_is_reached_and_one_beyond_is_not(chain) -> None:
+    """Straight limbs and sideways arms, whatever the rounding; nothing is ever not-a-number."""
+    parts = np.random.default_rng(6).uniform(0.1, 0.9, (200, 3))
+    q = np.array(chain.lowest) + parts * np.subtract(chain.highest, chain.lowest)
+    q[:100, 2] = 0.0
+    if isinstance(chain, ArmChain):
+        q[100:, 1] = np.pi / 2
+    places = chain.forward(q)
+    assert chain.candidates(places)[1].any(axis=-1).all()
     base = np.zeros(3) if isinstance(chain, ArmChain) else np.array([0.0, 0.0, chain.sole])
-    assert chain.candidates(stretched)[1].any(axis=-1).all()
-    assert not chain.candidates(base + 1.001 * (stretched - base))[1].any()
+    beyond = [base + 1.001 * (places[:100] - base), base + 0.001 * (places[:100] - base)]
+    angles, allowed = chain.candidates(np.array(beyond))
+    assert np.isfinite(angles).all() and not allowed.any()
 
 
 @pytest.mark.parametrize("chain", CHAINS)
