@@ -419,3 +419,23 @@ def test_an_axis_is_saturated_if_its_extreme_is_far_more_frequent_than_other_val
     assert [refused(k, 1, 400) for k in (19, 20)] == [False, True]
     assert [refused(k, 1, 2000) for k in (39, 40)] == [False, True]
     assert [refused(k, 15, 400) for k in (44, 45)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("noisy", "ends", "saturated"), [(4, [9], False), (6, [9], True), (4, [8, 9], True)]
+)
+def test_a_quiet_axis_may_rest_at_its_extreme_in_one_pose(noisy, ends, saturated):
+    """Unless noise shows in most poses, or gravity turns while it stays there."""
+    counts = np.repeat([20, 130], [9, 1])
+    raw = good(0, poses=10, count=1).where(np.repeat(np.arange(10), counts))
+    pose = np.repeat(np.arange(10), counts)
+    value = np.linspace(-1.0, 1.0, 10)[pose]
+    noise = 0.01 * np.random.default_rng(26).standard_normal(len(pose))
+    raw.wrench[:, :] += noise[:, None]
+    raw.wrench[:, 2] = np.where(np.isin(pose, ends), 2.0, value + noise * (pose < noisy))
+    try:
+        check_axes(raw, poses_of(raw))
+        refused = False
+    except BadValue:
+        refused = True
+    assert refused is saturated
