@@ -137,8 +137,8 @@ def test_levenberg_stops_when_met_when_stalled_or_after_all_its_steps() -> None:
     met = Levenberg(robot).solve(Levenberg(robot).model.pose(GOAL), GOAL)
     assert met.status == "solved" and met.iterations == 0
     far, stops = Pose(np.array([0.95, 0.0, 0.205]), np.eye(3)), []
-    for changes in ({}, {"stalled_steps": 1}, {"stall": 0.0, "iterations": 90}):
+    for changes in ({}, {"stalled_steps": 1}, {"stall": 0.0, "iterations": 90}, {"stall": 0.0}):
         found = Levenberg(robot, **changes).solve(far, np.full(6, 0.3))
         assert found.status == "unreachable"
         stops.append(found.iterations)
-    assert stops == [39, 22, 90]
+    assert stops == [39, 22, 90, 500]
