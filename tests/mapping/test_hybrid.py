@@ -110,3 +110,23 @@ def test_a_speed_the_limiter_could_not_follow_is_refused():
     """Beyond 0.25 m/s the setpoint would run away (ER-05)."""
     with pytest.raises(OutOfRange, match="0.25"):
         assign({"hybrid": HybridPosition()}, "hybrid.speed", 1.0)
+
+
+@pytest.mark.parametrize("shrunk", [0.0, 0.2])
+def test_the_region_is_a_spheroid_cut_by_two_planes(shrunk):
+    """Both sides of each, also of the smaller region that a hand must come back to."""
+    region = Region(centre=np.array([0.02, 0.01, -0.01]), front=0.1, floor=-0.1)
+    left = 1.0 - shrunk
+    for axis, size in enumerate(region.axes):
+        for sense in (1.0, -1.0):
+            for share in (0.99, 1.01):
+                h = region.centre + share * left * sense * size * np.eye(3)[axis]
+                assert region.level(h) == pytest.approx(share * left)
+                outside = h[0] > 0.1 * left or h[2] < -0.1 * left
+                assert region.inside(h, shrunk) is (share < 1.0 and not outside)
+    for share in (0.99, 1.01):
+        front, floor = region.centre.copy(), region.centre.copy()
+        front[0], floor[2] = share * 0.1 * left, share * -0.08 * left
+        assert region.inside(front, shrunk) is (share < 1.0)
+        low = Region(centre=region.centre, floor=-0.08)
+        assert low.inside(floor, shrunk) is (share < 1.0)

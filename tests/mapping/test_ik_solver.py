@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farhand.errors import BadValue, ModelError, OutOfRange, UnknownName
-from farhand.mapping.ik import STATUSES, Chain, Model, Pose, Solver
-from farhand.mapping.ik.kernel import _limit_cost, jacobian, pose_error, rotation_log
-from farhand.mapping.ik.search import _fit
+from farhand.mapping.ik import STATUSES, Model, Pose, Solver
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 
@@ -214,33 +212,6 @@ def test_every_turn_of_a_cube_is_a_rotation_and_no_mirror_image_is() -> None:
             assert (found.status == "invalid") is bool(np.linalg.det(matrix) < 0.0)
 
 
-@given(
-    row=st.floats(-9.0, 9.0),
-    begin=st.floats(0.0, 1.0),
-    lower=st.floats(-6.0, -0.5),
-    upper=st.floats(0.5, 6.0),
-)
-def test_a_hinge_is_turned_to_where_it_breaks_its_limits_least(row, begin, lower, upper) -> None:
-    """Of all angles that are the same to the tool."""
-    limits = np.array([lower]), np.array([upper])
-    angle, start = np.array([row]), np.array([lower + begin * (upper - lower)])
-    worst = _fit(angle, start, *limits, np.array([True]))
-    same = row + 2.0 * np.pi * np.arange(-3, 4)
-    least = np.maximum(np.maximum(lower - same, same - upper), 0.0).min()
-    assert worst == pytest.approx(least, abs=1e-9)
-    assert (angle[0] - row) / (2.0 * np.pi) == pytest.approx(
-        round((angle[0] - row) / (2.0 * np.pi)), abs=1e-9
-    )
-
-
-def test_a_joint_costs_as_much_near_either_limit_and_least_in_the_middle() -> None:
-    """By the share of its range that is left; without limits it costs what it costs anywhere."""
-    costs = [_limit_cost(q, 1.0, 3.0) for q in np.linspace(1.1, 2.9, 19)]
-    np.testing.assert_allclose(costs, costs[::-1], rtol=1e-12)
-    assert int(np.argmin(costs)) == 9 and (np.diff(costs[:10]) < 0.0).all()
-    assert _limit_cost(0.0, -1e9, 1e9) == 1.0 < costs[9]
-
-
 def test_an_arm_without_a_closed_form_is_solved_by_restarts(tmp_path: Path) -> None:
     """Two hinges, a slide and a hinge: poses it can take are found, others get the closest."""
     path = tmp_path / "scara.xml"
@@ -257,41 +228,6 @@ def test_an_arm_without_a_closed_form_is_solved_by_restarts(tmp_path: Path) -> N
     assert found.status == "unreachable" and found.position_error < 1e-3
     low = Pose(np.array([0.5, 0.3, -0.5]), np.eye(3))
     assert solver.solve(low).status == "limited"
-
-
-@pytest.mark.parametrize("name", [*ARMS, "point3"])
-def test_the_compiled_kinematics_are_those_of_pinocchio(name: str) -> None:
-    """Pose error and Jacobian, hinges and slides."""
-    robot = load_robot(name)
-    chain, model = Chain.of(robot), Model(robot)
-    rng = np.random.default_rng(14)
-    axes, levers, e, J = (
-        np.empty((chain.n, 3)),
-        np.empty((chain.n, 3)),
-        np.empty(6),
-        np.empty((chain.n, 6)),
-    )
-    for q, other in rng.uniform(-1, 1, (50, 2, chain.n)):
-        pose = model.pose(other)
-        pose_error(chain.steps, chain.hinge, q, *pose, axes, levers, e)
-        jacobian(chain.hinge, axes, levers, 1.0, J)
-        np.testing.assert_allclose(e, model.error(pose, q), atol=1e-9)
-        np.testing.assert_allclose(J.T, model.jacobian(q), atol=1e-12)
-
-
-@given(
-    st.integers(0, 2**32 - 1),
-    st.sampled_from([0.0, 1e-9, 1e-3, 1.0, 3.0, np.pi - 1e-5, np.pi - 1e-9, np.pi]),
-)
-@settings(deadline=None)
-def test_the_compiled_logarithm_is_exact_at_every_angle(seed: int, angle: float) -> None:
-    """Zero and the half turn included."""
-    axis = np.random.default_rng(seed).normal(size=3)
-    axis /= np.linalg.norm(axis)
-    R, out = rotation_from_vector(angle * axis), np.empty(3)
-    rotation_log(R, out)
-    assert np.linalg.norm(out) == pytest.approx(angle, abs=1e-7)
-    np.testing.assert_allclose(rotation_from_vector(out), R, atol=1e-7)
 
 
 def test_what_makes_no_sense_is_refused_on_one_line() -> None:

@@ -81,3 +81,17 @@ def test_a_target_without_its_arms_is_refused():
     """It cannot know the leader's joints."""
     with pytest.raises(BadValue, match="needs its"):
         JointTarget()
+
+
+def test_the_wrench_felt_makes_the_torques_felt_as_nearly_as_a_damped_inverse_can():
+    """Least squares with a damping of 0.02; both force scales multiply it."""
+    made = target(IIWA.home, POWERBALL.home)
+    made.forward(np.zeros(3), np.eye(3), np.zeros(6))
+    wrench, felt = np.array([3.0, -2.0, 5.0, 0.1, 0.2, -0.3]), np.zeros(6)
+    torque = np.array(IIWA_TO_POWERBALL["signs"]) * (made.follower.J.T @ wrench)
+    J = made.leader.J[:, [0, 1, 3, 4, 5, 6]]
+    rows, sides = np.vstack([J.T, 0.02 * np.eye(6)]), np.concatenate([torque, np.zeros(6)])
+    for own, joints in ((1.0, 1.0), (2.0, 1.0), (1.0, 3.0)):
+        made.force_scale, made.joints.force_scale = own, joints
+        made.back(wrench, felt)
+        np.testing.assert_allclose(felt, own * joints * np.linalg.lstsq(rows, sides)[0], atol=1e-9)

@@ -101,3 +101,65 @@ def test_a_mapping_without_its_vehicle_is_refused():
     """It cannot know where the base is."""
     with pytest.raises(BadValue, match="vehicle"):
         VehicleMapping()
+
+
+def test_what_is_carried_along_comes_back_and_moves_with_the_base():
+    """A point fixed to the vehicle, and its twist by finite differences."""
+    base, v, h = np.array([0.2, 0.1, 0.4, 0.05]), np.zeros(10), 1e-6
+    v[:4] = 0.3, -0.2, 0.5, 0.1
+    mapping, arm = riding(tuple(base), v)
+    vehicle, point = mapping.vehicle, np.array([0.9, -0.3, 0.7])
+    vehicle.update()
+    here = vehicle.carry(point)
+    np.testing.assert_allclose(vehicle.bring_back(here), point, atol=1e-12)
+    twist = vehicle.twist_at(here)
+    turn = vehicle.turn.copy()
+    drive(arm, tuple(base + h * v[:4]))
+    vehicle.update()
+    np.testing.assert_allclose((vehicle.carry(point) - here) / h, twist[:3], atol=1e-5)
+    spin = (vehicle.turn - turn) / h @ turn.T
+    np.testing.assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], twist[3:], atol=1e-5)
+
+
+def test_a_velocity_in_the_axes_of_the_vehicle_becomes_that_of_its_joints():
+    """Placed and turned anyhow: the base then moves as it was told."""
+    mapping, arm = riding((0.2, 0.1, 0.9, 0.05))
+    vehicle = mapping.vehicle
+    vehicle.update()
+    told = np.array([0.3, -0.2, 0.1, 0.5])
+    v = np.zeros(10)
+    v[:4] = vehicle.joint_velocity(told)
+    drive(arm, (0.2, 0.1, 0.9, 0.05), v)
+    vehicle.update()
+    axle = vehicle.carry(np.array(PLACE.position))
+    twist = vehicle.twist_at(axle)
+    np.testing.assert_allclose(twist[:3], vehicle.turn @ told[:3], atol=1e-12)
+    np.testing.assert_allclose(twist[3:], [0.0, 0.0, 0.5], atol=1e-12)
+
+
+def test_the_hand_does_the_work_of_the_tool_against_the_vehicle():
+    """Power of the motion that the leader adds, with turned axes, at a force scale of one."""
+    v = np.zeros(10)
+    v[:4] = 0.3, -0.2, 0.5, 0.1
+    rng = np.random.default_rng(2)
+    _, arm = riding((0.2, 0.1, 0.4, 0.05), v)
+    mapping = VehicleMapping(
+        motion_scale=0.7, axes=np.array([0.3, -0.2, 0.5]), vehicle=Vehicle(arm, PLACE, MOUNT)
+    )
+    p_a, R_a, twist, wrench, felt = (
+        rng.normal(size=3),
+        np.eye(3),
+        rng.normal(size=6),
+        rng.normal(size=6),
+        np.zeros(6),
+    )
+    mapping.capture(p_a, R_a, arm.position, arm.rotation)
+    mapping.forward(p_a, R_a, twist)
+    mapping.back(wrench, felt)
+    own = mapping.twist - mapping.vehicle.twist_at(mapping.position)
+    assert wrench @ own == pytest.approx(felt @ twist)
+    # the displacement that drives the base is along the follower's axes
+    moved, turned = np.array([0.1, -0.2, 0.05]), np.array([0.1, 0.2, 0.3])
+    mapping.forward(p_a + moved, rotation_from_vector(turned), STILL)
+    A = rotation_from_vector(np.array([0.3, -0.2, 0.5]))
+    np.testing.assert_allclose(mapping.offset, [*(A @ moved), (A @ turned)[2]], atol=1e-12)

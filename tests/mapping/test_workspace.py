@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from farhand.mapping import WorkspaceMapping
+from farhand.mapping.pen import PenMapping
 from farhand.parameters import assign
-from farhand.spatial import rotation_from_vector
+from farhand.spatial import rotation_from_vector, rotation_vector
 
 numbers = st.floats(-2.0, 2.0, allow_nan=False)
 vectors = arrays(float, 3, elements=numbers)
@@ -145,3 +146,53 @@ def test_the_callers_wrench_is_left_alone():
         wrench = np.arange(6.0)
         mapping.back(wrench, out=np.zeros(6))
         np.testing.assert_array_equal(wrench, np.arange(6.0))
+
+
+@pytest.mark.parametrize(
+    ("motion", "force", "taken"),
+    [
+        (0.0099, 1.0, False),
+        (0.01, 0.0, True),
+        (100.0, 100.0, True),
+        (100.1, 1.0, False),
+        (1.0, -0.01, False),
+        (1.0, 100.1, False),
+        (np.nan, 1.0, False),
+    ],
+)
+def test_a_map_of_the_other_end_is_taken_inside_the_limits_only(motion, force, taken):
+    """Or nothing changes, and the target is said to be infinitely far away."""
+    for mapping in (mapping_with(), PenMapping()):
+        before, revision = mapping.shape, mapping.revision
+        shape = np.array([motion, force, 0.1, 0.2, 0.3])
+        moved = mapping.adopt(shape, np.ones(3), EYE)
+        assert (moved == (np.inf, np.inf)) is not taken
+        assert mapping.shape == (tuple(shape) if taken else before)
+        assert mapping.revision == revision + taken
+        assert bool((mapping.offset_position == 1.0).all()) is taken
+
+
+def test_taking_over_a_map_says_how_far_that_moves_the_target():
+    """In metres and radians, for the leader's last pose; the same map again moves nothing."""
+    here, there = mapping_with((0.1, 0.2, 0.3), 2.0), mapping_with((0.3, -0.2, 0.1), 0.5)
+    p_a, R_a = np.array([0.4, -0.2, 0.7]), rotation_from_vector(np.array([0.5, 0.1, -0.3]))
+    poses = []
+    for mapping, at in ((here, 0.3), (there, -0.4)):
+        mapping.capture(p_a, R_a, np.full(3, at), rotation_from_vector(np.array([at, 0.0, 0.0])))
+        mapping.forward(p_a + 0.1, R_a, np.zeros(6))
+        poses.append((mapping.position.copy(), mapping.rotation.copy()))
+    offsets = there.offset_position, there.offset_rotation
+    distance, angle = here.adopt(np.array(there.shape), *offsets)
+    assert distance == pytest.approx(np.linalg.norm(poses[0][0] - poses[1][0]))
+    assert angle == pytest.approx(np.linalg.norm(rotation_vector(poses[1][1] @ poses[0][1].T)))
+    assert here.adopt(np.array(there.shape), *offsets) == pytest.approx((0.0, 0.0), abs=1e-7)
+    here.forward(p_a + 0.1, R_a, np.zeros(6))
+    np.testing.assert_allclose(here.position, poses[1][0], atol=1e-12)
+
+
+@given(vectors, scales, screws)
+def test_the_matrix_is_the_way_forward_of_twists(axes, scale, twist):
+    """Of any axes and scale."""
+    mapping = mapping_with(axes, scale)
+    mapping.forward(np.zeros(3), EYE, twist)
+    np.testing.assert_allclose(mapping.matrix @ twist, mapping.twist, atol=1e-12)

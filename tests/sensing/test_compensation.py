@@ -11,7 +11,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from farhand.errors import UnknownName
-from farhand.sensing import DriftTracker, Readings, compensate, identify
+from farhand.sensing import DriftTracker, Readings, Thermal, compensate, identify
+from farhand.sensing.compensation import _DriftHistory, _gaps
 from tests.sensing.ft_data import NOISE, random_truth, recording
 
 # 4 N in five minutes, [N/s] and [N·m/s]
@@ -206,3 +207,55 @@ def test_a_recording_with_a_long_gap_says_so_and_recovers():
     assert 0.93 <= np.mean(np.abs(found.wrench) <= 1.96 * found.deviations) <= 0.97
     (line,) = found.advice
     assert line.startswith("no reading for 3600 s after t = 9.99 s: drift tracking starts again")
+
+
+@pytest.mark.parametrize("drift", ["none", "track"])
+def test_the_deviations_are_those_of_calibration_noise_heat_and_drift(drift):
+    """Their variances add up, reading by reading; a tracked drift takes the place of the bias."""
+    rng = np.random.default_rng(20)
+    truth, tool = calibrated(rng)
+    thermal = Thermal(22.0, np.zeros(6), np.full(6, 0.02))
+    raw = recording(truth, Rotation.random(6, rng=rng), 20, rng)
+    raw = replace(raw, temperature=np.linspace(20.0, 30.0, len(raw)))
+    shares = []
+    found = compensate(raw, replace(tool, thermal=thermal), drift, shares.append)
+    variance = tool.variance(raw.up, bias=drift == "none") + tool.noise**2
+    variance += ((raw.temperature - 22.0) ** 2)[:, None] * 0.02**2
+    tracker, rest = DriftTracker(tool.noise), tool.unload(replace(raw, temperature=None))
+    removed = np.zeros((len(raw), 6))
+    if drift == "track":
+        for k, step in enumerate(np.diff(raw.time, prepend=raw.time[0])):
+            removed[k] = tracker.update(rest[k], step)
+            variance[k] += tracker.variance
+    np.testing.assert_allclose(found.deviations, np.sqrt(variance), rtol=1e-9)
+    np.testing.assert_allclose(found.drift, removed, atol=1e-12)
+    np.testing.assert_allclose(found.wrench, rest - removed, atol=1e-12)
+    assert found.tracked is (drift == "track") and shares == [0.0] * found.tracked
+
+
+def test_progress_is_told_every_thousand_readings():
+    """As a share of all."""
+    rng = np.random.default_rng(21)
+    truth, tool = calibrated(rng)
+    raw, shares = recording(truth, Rotation.random(5, rng=rng), 500, rng), []
+    compensate(raw, tool, progress=shares.append)
+    assert shares == pytest.approx([0.0, 0.4, 0.8])
+
+
+def test_several_gaps_are_counted_and_the_first_is_named():
+    """With its length and when it began."""
+    words = _gaps(np.array([0.0, 1.0, 201.0, 202.0, 502.0, 902.0]), [2, 4, 5])
+    assert words[0].startswith("no reading for 200 s after t = 1 s, and 2 more such gaps:")
+    assert "more than 3 N" in words[0]
+    assert _gaps(np.arange(3.0), []) == []
+
+
+def test_the_history_keeps_a_state_per_window_and_every_new_start():
+    """A tenth of a second apart; after a gap at once."""
+    tracker, history = DriftTracker(np.ones(6)), _DriftHistory()
+    time = np.array([0.0, 0.05, 0.0999, 0.1001, 0.15, 0.21, 5000.0, 5000.05])
+    for k in range(len(time)):
+        tracker.update(np.zeros(6), time[k] - time[max(k - 1, 0)])
+        history.add(k, time, tracker)
+    assert history.at == [0, 3, 5, 6] and history.restarts == [6]
+    assert np.shape(history.states) == (4, 5, 6)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.sensing import DriftTracker
+from farhand.sensing import DriftTracker, VectorKalman
 from tests.sensing.ft_data import NOISE
 
 DT = 0.01
@@ -122,3 +122,109 @@ def test_what_the_model_expects_is_what_drifts_as_it_assumes_do():
         drift += rate + tracker.wander * rng.standard_normal(1000)
         rate += tracker.rate_wander * rng.standard_normal(1000)
     assert tracker.expected(np.array([60.0]))[0, 0] == pytest.approx(drift.std(), rel=0.1)
+
+
+SCALE = np.repeat([1.0, 0.03], 3)
+"""A torque counts like this many newtons of force."""
+
+
+def textbook(tracker: DriftTracker, axis: int) -> VectorKalman:
+    """The filter of drift and rate of one axis as matrices, at its start."""
+    first = np.array([tracker.start, tracker.rate]) * SCALE[axis]
+    variance = tracker.noise[axis] ** 2
+    return VectorKalman(
+        np.eye(2), [[1.0, 0.0]], np.eye(2), variance, np.zeros(2), np.diag(first**2)
+    )
+
+
+def let_pass(filter: VectorKalman, tracker: DriftTracker, axis: int, dt: float) -> None:
+    """White noise on the drift's rate and on its change, over ``dt``."""
+    q_d, q_r = (np.array([tracker.wander, tracker.rate_wander]) * SCALE[axis]) ** 2
+    filter.A = np.array([[1.0, dt], [0.0, 1.0]])
+    filter.Q = np.array(
+        [[q_d * dt + q_r * dt**3 / 3, q_r * dt**2 / 2], [q_r * dt**2 / 2, q_r * dt]]
+    )
+    filter.predict()
+
+
+def test_in_free_air_it_is_the_textbook_filter_of_a_drift_and_its_rate():
+    """State and covariance to the last digits, at unequal steps; contact only lets time pass."""
+    tracker, rng = DriftTracker(NOISE, rate_wander=0.02, wander=0.05), np.random.default_rng(11)
+    filters, mean, seen = [textbook(tracker, axis) for axis in range(6)], np.zeros(6), 0
+    for k in range(120):
+        dt = rng.uniform(0.005, 0.2) if k else 0.0
+        push = 50.0 * (40 <= k < 60)
+        reading = NOISE * rng.standard_normal(6) + 0.1 * SCALE + push
+        tracker.update(reading, dt)
+        assert tracker.contact is (push > 0.0) or 60 <= k < 90
+        mean += (1.0 if k == 0 else 1.0 - np.exp(-dt / tracker.window)) * (reading - mean)
+        seen += not tracker.contact
+        for axis, filter in enumerate(filters):
+            let_pass(filter, tracker, axis, dt)
+            if not tracker.contact:
+                filter.correct(reading[axis])
+            wanted = [*filter.x, filter.P[0, 0], filter.P[0, 1], filter.P[1, 1]]
+            np.testing.assert_allclose(tracker.state[:, axis], wanted, rtol=1e-9, atol=1e-15)
+        # the short mean, which is kept relative to the drift
+        np.testing.assert_allclose(tracker._mean + tracker.drift, mean, atol=1e-12)
+    assert seen > 80
+
+
+def test_the_drift_ahead_is_what_the_filter_would_come_to_without_a_reading():
+    """From any state, and from the first one."""
+    tracker = DriftTracker(NOISE, rate_wander=0.02)
+    fed(tracker, noise(300, 12) + 0.2 * SCALE)
+    states = np.stack([tracker.state, tracker.state])
+    drift, deviation = tracker.ahead(states, np.array([2.0, 30.0]))
+    for k, dt in enumerate((2.0, 30.0)):
+        for axis in range(6):
+            ahead = textbook(tracker, axis)
+            now = tracker.state[:, axis]
+            ahead.x, ahead.P = now[:2], np.array([[now[2], now[3]], [now[3], now[4]]])
+            let_pass(ahead, tracker, axis, dt)
+            assert drift[k, axis] == pytest.approx(ahead.x[0])
+            assert deviation[k, axis] == pytest.approx(np.sqrt(ahead.P[0, 0]))
+            first = textbook(tracker, axis)
+            let_pass(first, tracker, axis, dt)
+            assert tracker.expected(np.array([dt]))[0, axis] == pytest.approx(
+                np.sqrt(first.P[0, 0])
+            )
+    np.testing.assert_allclose(tracker.reach(deviation), tracker.gate * deviation + 0.3 * SCALE)
+
+
+@pytest.mark.parametrize("axis", range(6))
+@pytest.mark.parametrize("start", [0.0, 0.05, 50.0])
+def test_contact_begins_where_noise_and_doubt_end(axis, start):
+    """Both sides of the limit of one reading: the least push, the doubt up to the most, noise."""
+    settings = {"start": start, "rate": 0.0, "wander": 0.0, "rate_wander": 0.0, "window": 1e6}
+    doubt = min(5.0 * start, 3.0) * SCALE[axis]
+    limit = 0.3 * SCALE[axis] + doubt + 5.0 * NOISE[axis]
+    for share, contact in ((0.999, False), (1.001, True), (-0.999, False), (-1.001, True)):
+        tracker = DriftTracker(NOISE, **settings)
+        tracker._primed = True
+        tracker.update(share * limit * np.eye(6)[axis], DT)
+        assert tracker.contact is contact
+    # the mean of many readings is surer: its limit has next to none of the noise
+    tracker = DriftTracker(NOISE, **{**settings, "window": 1.0})
+    tracker._primed = True
+    share = 1.0 - np.exp(-DT)
+    limit = 0.3 * SCALE[axis] + doubt + 5.0 * NOISE[axis] * np.sqrt(share / (2.0 - share))
+    for part, contact in ((0.999, False), (1.001, True)):
+        tracker._mean = part * limit * np.eye(6)[axis]
+        assert tracker._touched(np.zeros(6), share) is contact
+
+
+@pytest.mark.parametrize("walk", [{}, {"wander": 0.1}, {"rate_wander": 2e-3}])
+def test_a_gap_is_too_long_from_where_the_drift_may_have_gone_too_far(walk):
+    """Three deviations of what the rate and both walks add, against the most."""
+    gaps = np.arange(51.0, 200.0, 0.1)
+    for gap, restarted in ((-0.2, False), (0.2, True)):
+        tracker = DriftTracker(NOISE, **walk)
+        # a rate that is known twice as well as at first
+        tracker._r = (0.5 * tracker.rate * SCALE) ** 2
+        growth = tracker._r[0] * gaps**2 + tracker.wander**2 * gaps
+        growth += tracker.rate_wander**2 * gaps**3 / 3.0
+        edge = gaps[np.argmax(3.0 * np.sqrt(growth) > tracker.most)]
+        assert edge > 55.0
+        tracker.update(np.zeros(6), edge + gap)
+        assert bool(tracker.restarted) is restarted

@@ -98,3 +98,43 @@ def test_a_frame_turned_about_the_flange_is_noticed_after_four_poses(wrong: floa
     assert found.ok is (wrong == 0.0)
     assert np.degrees(found.yaw) == pytest.approx(wrong, abs=1.0)
     assert bool(found.message) is not found.ok
+
+
+def test_weights_must_differ_by_ten_degrees_in_some_pose():
+    """A sine of 0.17, of any pose against the first."""
+    down = np.array([0.0, 0.0, -9.0])
+    for sine, refused in ((0.169, True), (0.171, False)):
+        turned = 9.0 * np.array([sine, 0.0, -np.sqrt(1.0 - sine**2)])
+        for forces in ([down, turned], [down, down, turned]):
+            moments = np.cross([0.01, 0.02, 0.03], forces)
+            if refused:
+                with pytest.raises(BadValue, match="turned by only 9.7° between .* by 10° or more"):
+                    centre_by_least_squares(np.array(forces), moments)
+            else:
+                found = centre_by_least_squares(np.array(forces), moments)
+                np.testing.assert_allclose(found, [0.01, 0.02, 0.03], atol=1e-9)
+
+
+def test_a_load_is_estimated_by_either_method_and_its_mass_from_all_poses():
+    """The published rule looks at the first two; gravity is the one given."""
+    load, F, M = weights(5, 4)
+    assert estimate(F, M).mass == pytest.approx(load.mass)
+    assert estimate(F, M, gravity=9.804 / 2.0).mass == pytest.approx(2.0 * load.mass)
+    spoilt = M + np.array([[0.0], [0.0], [1.0], [1.0]])
+    np.testing.assert_allclose(estimate(F, spoilt, "pairs").com, load.com, atol=1e-9)
+    assert np.abs(estimate(F, spoilt).com - load.com).max() > 1e-3
+    uneven = F * [[1.0], [1.0], [1.0], [3.0]]
+    assert estimate(uneven, M).mass == pytest.approx(1.5 * load.mass)
+
+
+def test_a_frame_is_wrong_from_five_degrees_on_or_three_deviations_if_that_is_more():
+    """Exact readings tell 4.9° from 5.1°; the message gives the angle and twice its deviation."""
+    rng = np.random.default_rng(3)
+    poses = Rotation.random(6, rng)
+    for degrees, ok in ((4.9, True), (5.1, False), (-5.1, False)):
+        sensor = poses * Rotation.from_euler("z", degrees, degrees=True)
+        force = sensor.inv().apply([0.0, 0.0, -2.0 * 9.804])
+        wrench = np.hstack([force, np.cross([0.01, 0.0, 0.05], force)])
+        found = check_frame(Readings(np.arange(6.0), poses.as_quat(), wrench))
+        assert found.ok is ok and np.degrees(found.yaw) == pytest.approx(degrees)
+    assert found.message.startswith("the sensor's frame is turned by -5.1° (± 0.0°)")

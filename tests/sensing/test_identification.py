@@ -14,7 +14,10 @@ from scipy.signal import lfilter
 from scipy.spatial.transform import Rotation, Slerp
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
-from farhand.sensing import Readings, identify
+from farhand.sensing import Readings, ToolCalibration, identify
+from farhand.sensing.identification import _advice, _Fit, _fit_thermal, _misfits, _noise, _turned
+from farhand.sensing.poses import poses_of
+from farhand.sensing.tool import Thermal, quantile
 from tests.sensing.ft_data import NOISE, Truth, random_truth, recording
 
 QUIET = np.zeros(6)
@@ -351,3 +354,193 @@ def test_thousands_of_visits_are_put_together():
         )
         half.append(np.ptp(found.tool.intervals, axis=1))
     np.testing.assert_allclose(half[1], half[0], rtol=0.4)
+
+
+SLOPE = np.array([0.1, -0.05, 0.5, 0.002, -0.003, 0.001])
+
+
+def warm(raw: Readings, span: float = 8.0) -> Readings:
+    """The same recording in a sensor that warms up meanwhile, by a line."""
+    temperature = np.linspace(20.0, 20.0 + span, len(raw))
+    return replace(
+        raw, wrench=raw.wrench + np.outer(temperature - 25.0, SLOPE), temperature=temperature
+    )
+
+
+def turned_by(raw: Readings, yaw: float) -> Readings:
+    """The same readings with the orientation of a flange on which the sensor is turned."""
+    flange = Rotation.from_quat(raw.quaternion) * Rotation.from_euler("z", -yaw)
+    return replace(raw, quaternion=flange.as_quat())
+
+
+@pytest.mark.parametrize("yaw", [0.0, -2.0, 3.0])
+def test_exact_readings_of_a_warming_sensor_that_sits_askew_give_all_its_numbers(yaw):
+    """Mass, centre, bias, slope and yaw at once; the bias is that at the mean temperature."""
+    rng = np.random.default_rng(30)
+    truth = random_truth(rng)
+    counts = np.array([2, 5, 3, 2, 6, 2, 4, 3])
+    poses = Rotation.random(8, rng=rng)[np.repeat(np.arange(8), counts)]
+    raw = turned_by(warm(recording(truth, poses, 1, rng, QUIET)), yaw)
+    tool = identify(raw, yaw=True).tool
+    assert tool.thermal is not None
+    assert tool.thermal.reference == pytest.approx(raw.temperature.mean())
+    np.testing.assert_allclose(tool.thermal.slope, SLOPE, atol=1e-9)
+    assert np.angle(np.exp(1j * (tool.yaw - yaw))) == pytest.approx(0.0, abs=1e-9)
+    moved = truth.bias + SLOPE * (raw.temperature.mean() - 25.0)
+    np.testing.assert_allclose(tool.values, [truth.mass, *truth.com, *moved], atol=1e-8)
+    assert np.abs(tool.unload(raw)).max() < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("yaw", "heat"), [(False, False), (True, False), (False, True), (True, True)]
+)
+def test_the_covariance_is_that_of_least_squares_with_a_numeric_jacobian(yaw, heat):
+    """Forces and torques weighted by their own residuals, per degree of freedom."""
+    rng = np.random.default_rng(31)
+    raw = recording(random_truth(rng), Rotation.random(14, rng=rng), 1, rng)
+    raw = warm(raw) if heat else raw
+    found = identify(raw, yaw=yaw, weighting="pose")
+    tool, n = found.tool, 14
+
+    def model(x: np.ndarray) -> np.ndarray:
+        thermal = Thermal(tool.thermal.reference, x[11:], x[11:]) if heat else None
+        moved = replace(
+            tool,
+            mass=x[0],
+            com=x[1:4],
+            bias_force=x[4:7],
+            bias_torque=x[7:10],
+            yaw=x[10],
+            thermal=thermal,
+        )
+        return moved.weight(raw.up) + moved.bias_at(raw.temperature, n)
+
+    x = np.concatenate([tool.values, [tool.yaw], tool.thermal.slope if heat else []])
+    J = np.stack(
+        [(model(x + 1e-6 * e) - model(x - 1e-6 * e)) / 2e-6 for e in np.eye(len(x))], axis=-1
+    )
+    left = raw.wrench - model(x)
+    np.testing.assert_allclose(found.left, left, atol=1e-9)
+    free = [3 * n - 4 - yaw - 3 * heat, 3 * n - 6 - 3 * heat]
+    scale = np.sqrt([(left[:, :3] ** 2).sum() / free[0], (left[:, 3:] ** 2).sum() / free[1]])
+    A = (J / np.repeat(scale, 3)[:, None]).reshape(-1, len(x))
+    kept = [k for k in range(len(x)) if k != 10 or yaw]
+    covariance = np.linalg.inv(A[:, kept].T @ A[:, kept])
+    np.testing.assert_allclose(tool.covariance, covariance[:10, :10], rtol=1e-4, atol=1e-12)
+    assert tool.freedom == 3 * n - 6 - 3 * heat - yaw
+    assert tool.yaw_deviation == pytest.approx(
+        np.sqrt(covariance[10, 10]) if yaw else 0.0, rel=1e-4
+    )
+    if heat:
+        deviation = np.sqrt(np.diag(covariance))[-6:]
+        np.testing.assert_allclose(tool.thermal.deviation, deviation, rtol=1e-4)
+
+
+def test_poses_weigh_by_their_noise_and_by_the_scatter_beyond_it():
+    """Variance of a mean: that of its readings, and what the poses scatter more than that."""
+    rng = np.random.default_rng(32)
+    counts = np.array([4, 40, 9, 25, 16, 10, 30, 12])
+    poses = Rotation.random(8, rng=rng)[np.repeat(np.arange(8), counts)]
+    raw = recording(random_truth(rng), poses, 1, rng)
+    for sloppy in (0.0, 1.0):
+        error = sloppy * rng.standard_normal((8, 6)) * np.repeat([1.0, 0.03], 3)
+        shaken = replace(raw, wrench=raw.wrench + np.repeat(error, counts, axis=0))
+        fit = _Fit(poses_of(shaken), 9.81, False, False)
+        fit.solve(np.ones(8))
+        within = np.concatenate(
+            [shaken.wrench[fit.poses.member == k] - fit.poses.wrench[k] for k in range(8)]
+        )
+        noise = np.sqrt((within**2).sum(axis=0) / (counts.sum() - 8))
+        tool = fit.tool("", "")
+        np.testing.assert_allclose(_noise(shaken, tool, fit.poses), noise, rtol=1e-9)
+        for part, weight in zip((slice(0, 3), slice(3, 6)), fit.weights(shaken), strict=True):
+            sample = (noise[part] ** 2).mean() / counts
+            scatter = (fit.left[:, part] ** 2).mean() * 8 / 6
+            beyond = max(scatter - sample.mean(), 0.0)
+            np.testing.assert_allclose(weight, 1.0 / (beyond + sample), rtol=1e-9)
+            assert not sloppy or beyond > sample.max()
+    # one reading per pose: what the fit leaves is all there is to see
+    once = recording(random_truth(rng), Rotation.random(8, rng=rng), 1, rng)
+    found = identify(once)
+    wanted = [np.sqrt(np.mean(part**2)) for part in (found.left[:, :3], found.left[:, 3:])]
+    np.testing.assert_allclose(found.tool.noise, np.repeat(wanted, 3), rtol=1e-6)
+
+
+def calibrated(deviations: np.ndarray, mass: float = 2.0, distance: float = 0.1) -> ToolCalibration:
+    """A tool that is known this well."""
+    com = np.array([0.0, distance, 0.0])
+    return ToolCalibration(mass, com, np.zeros(3), np.zeros(3), np.diag(deviations**2), 20.0)
+
+
+def test_a_value_that_is_uncertain_or_unusual_is_named_from_its_limit_on():
+    """One part in a hundred of the mass, two millimetres, a hundred kilograms, half a metre."""
+    t = quantile(20.0)
+    for k, limit, words in ((0, 0.02, "mass is only"), (2, 0.002, "centre of mass is only")):
+        for share, named in ((0.99, False), (1.01, True)):
+            lines = _advice(calibrated(share * limit / t * np.eye(10)[k]), ": take more")
+            assert bool(lines) is named and all(words in line for line in lines)
+    assert lines == ["the centre of mass is only known to ± 2 mm (y): take more"]
+    for mass in (-2.0, 2.0):
+        assert _advice(calibrated(0.04 / t * np.eye(10)[0], mass), "") == [
+            "the mass is only known to ± 2 %"
+        ]
+    nothing = np.zeros(10)
+    for mass, named in ((99.0, False), (101.0, True), (-101.0, True)):
+        assert ("are the forces in N?" in " ".join(_advice(calibrated(nothing, mass), ""))) is named
+    for distance, named in ((0.49, False), (0.51, True)):
+        lines = _advice(calibrated(nothing, distance=distance), "")
+        assert ("are the torques in N·m?" in " ".join(lines)) is named
+
+
+def test_a_pose_is_an_outlier_from_eight_robust_deviations_on():
+    """Of the median of all; a handful of poses, or none that scatter, tell no outlier."""
+    rng = np.random.default_rng(33)
+    raw = recording(random_truth(rng), Rotation.random(9, rng=rng), 4, rng)
+    poses = poses_of(raw)
+    for axis, size in ((1, 0.1), (4, 0.003)):
+        for share, named in ((0.99, False), (1.01, True), (-1.01, True)):
+            left = np.tile([0.1, 0.1, 0.1, 0.003, 0.003, 0.003], (9, 1))
+            left[5, axis] = share * 8.0 * size / 0.6745
+            lines = _misfits(left, raw, poses)
+            assert bool(lines) is named
+        assert "pose 6 of 9 (from t = 0.2 s) is 8 times" in lines[0]
+    assert _misfits(left[3:8], raw, poses) == [] != _misfits(left[3:], raw, poses)
+    assert _misfits(np.zeros((9, 6)), raw, poses) == []
+
+
+def test_heat_is_fitted_from_two_degrees_on_or_as_asked():
+    """And cannot be without different temperatures."""
+    rng = np.random.default_rng(34)
+    raw = recording(random_truth(rng), Rotation.random(12, rng=rng), 2, rng)
+    assert [_fit_thermal(warm(raw, span), None) for span in (1.99, 2.01)] == [False, True]
+    assert _fit_thermal(warm(raw, 0.5), True) and not _fit_thermal(warm(raw, 9.0), False)
+    assert not _fit_thermal(raw, None) and not _fit_thermal(raw, False)
+    with pytest.raises(BadValue, match="different temperatures"):
+        _fit_thermal(warm(raw, 0.0), True)
+    few = recording(random_truth(rng), Rotation.random(3, rng=rng), 2, rng)
+    with pytest.raises(BadValue, match="3 poses are too few for 17 unknowns"):
+        identify(warm(few), yaw=True)
+    assert identify(warm(few), thermal=False, yaw=True).tool.thermal is None
+
+
+def test_a_turn_of_the_sensor_is_recommended_if_it_explains_three_times_more():
+    """With its angle; from six poses on."""
+    rng = np.random.default_rng(35)
+    truth, poses = Truth(1.4, np.zeros(3), np.zeros(6)), Rotation.random(8, rng=rng)
+    said = []
+    for yaw in (0.0, 0.005, 0.01, 0.02, 0.05, -0.5):
+        raw = turned_by(recording(truth, poses, 20, np.random.default_rng(1)), yaw)
+        fit, free = (_Fit(poses_of(raw), 9.81, turn, False) for turn in (False, True))
+        fit.solve(np.ones(8))
+        free.solve(np.ones(8))
+        better = np.sqrt((fit.left[:, :3] ** 2).mean() / (free.left[:, :3] ** 2).mean())
+        lines = _turned(fit)
+        said.append(bool(lines))
+        assert said[-1] is bool(better >= 3.0)
+        if abs(yaw) == 0.5:
+            assert float(lines[0].split(" rad")[0].split("by ")[1]) == pytest.approx(yaw, abs=0.02)
+    assert said[0] is False and said[-1] is True
+    few = turned_by(recording(truth, poses[:5], 20, rng), 0.5)
+    fit = _Fit(poses_of(few), 9.81, False, False)
+    fit.solve(np.ones(5))
+    assert _turned(fit) == []

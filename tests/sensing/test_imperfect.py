@@ -75,3 +75,25 @@ def test_its_own_flag_comes_up_when_it_is_too_hot():
     assert not hot.hot
     readings(hot, 500)
     assert hot.temperature > OVERHEAT and hot.hot
+
+
+def test_noise_is_drawn_in_blocks_without_a_repeat_and_anew_when_its_band_changes():
+    """Rows of one block in order, then of the next."""
+    one = sensor(noisy=True)
+    rows = np.array([one._draw().copy() for _ in range(2 * 2048 + 1)])
+    assert len(np.unique(rows[:, 0])) == len(rows)
+    one.faults.noise_lowest = 50.0
+    assert not (rows == one._draw()).any() and one._row == 1
+
+
+def test_the_tool_bias_and_shaking_are_switched_one_by_one():
+    """Shaken is never quieter than still; a tool that is off weighs nothing."""
+    faults = SensorFaults(noise_shaken=np.zeros(6))
+    np.testing.assert_array_equal(faults.noise.dynamic, faults.noise_still)
+    assert not SensorFaults(noisy=False).noise.static.any()
+    assert SensorFaults(noisy=False).noise.dynamic.any()
+    assert not SensorFaults(noisy=False, shaken=False).noise.dynamic.any()
+    loaded, bare = (readings(sensor(loaded=loaded), 1)[0] for loaded in (True, False))
+    assert loaded[2] - bare[2] == pytest.approx(-1.1213 * 9.81, abs=2.0 * FTM.resolution[2])
+    biased = readings(sensor(biased=True), 1)[0] - bare
+    np.testing.assert_allclose(biased, sensor().faults.bias, atol=2.0 * FTM.resolution.max())

@@ -94,3 +94,41 @@ def test_bad_variances_and_shapes_are_refused():
         ScalarKalman(np.nan, 1.0)
     with pytest.raises(BadValue, match="shapes"):
         VectorKalman(np.eye(2), np.eye(3), np.eye(2), np.eye(3), np.zeros(2), np.eye(2))
+
+
+def test_new_variances_leave_the_gain_as_it_is_for_the_moment():
+    """Retuned by the same factor nothing changes at all; otherwise the next gain is as before."""
+    one, other = (ScalarKalman(Q, R, x=np.zeros(3)) for _ in range(2))
+    for _ in range(10):
+        one.step(np.ones(3)), other.step(np.ones(3))
+    other.retune(4.0 * Q, 4.0 * R)
+    np.testing.assert_allclose(other.p, 4.0 * one.p)
+    np.testing.assert_allclose(one.step(np.zeros(3)), other.step(np.zeros(3)), atol=1e-12)
+
+
+def test_a_filter_of_position_and_velocity_is_the_best_line_through_its_readings():
+    """Nothing known at first and no noise of the model: least squares, with its covariance."""
+    rng, dt = np.random.default_rng(3), 0.1
+    motion = VectorKalman(
+        [[1, dt], [0, 1]], [[1, 0]], np.zeros((2, 2)), 0.04, [0, 0], 1e9 * np.eye(2)
+    )
+    z = 2.0 + 3.0 * dt * np.arange(20) + 0.2 * rng.standard_normal(20)
+    motion.correct(z[0])
+    for reading in z[1:]:
+        motion.step(reading)
+    (slope, last), covariance = np.polyfit(dt * np.arange(-19, 1), z, 1, cov="unscaled")
+    np.testing.assert_allclose(motion.x, [last, slope], rtol=1e-5)
+    np.testing.assert_allclose(motion.P, 0.04 * covariance[::-1, ::-1], rtol=1e-5)
+
+
+def test_smoothing_is_the_settled_filter_of_each_channel():
+    """From the first reading on, sample by sample."""
+    z = np.random.default_rng(4).standard_normal((50, 2)) + [5.0, -3.0]
+    q, r = np.array([0.1, 2.0]), np.array([1.0, 3.0])
+    x = z[0].copy()
+    gain = np.array([steady_gain(*pair) for pair in zip(q, r, strict=True)])
+    found = smooth(z, q, r)
+    for k, row in enumerate(z):
+        x += gain * (row - x)
+        np.testing.assert_allclose(found[k], x, atol=1e-12)
+    assert time_constant(1.0 - np.exp(-0.1), 0.02) == pytest.approx(0.2)

@@ -127,3 +127,40 @@ def test_a_sign_that_scales_is_refused():
     """A mounting turns and moves; it does not amplify."""
     with pytest.raises(BadValue, match=r"\+1 or -1, not 2"):
         Mounting(sign=2.0)
+
+
+def test_what_a_file_leaves_out_is_zero_and_what_it_has_is_read(tmp_path):
+    """Of a sensor and of a handle, whose grip may be turned and off by a thousandth."""
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    bare = load_sensor(path)
+    for part in (bare.noise, bare.drift):
+        np.testing.assert_array_equal(part, np.zeros(6))
+    np.testing.assert_array_equal(bare.internals.com, np.zeros(3))
+    assert bare.rate == 500.0 and bare.sources == {}
+    path.write_text(GOOD + "noise = [1, 2, 3, 4, 5, 6]\nmass = 0.5\ncom = [1, 2, 3]\n")
+    whole = load_sensor(path)
+    np.testing.assert_allclose(whole.variance, np.arange(1, 7) ** 2 + whole.resolution**2 / 12.0)
+    assert whole.internals.mass == 0.5 and whole.internals.com.tolist() == [1, 2, 3]
+    path.write_text('kind = "handle"\n')
+    handle = load_handle(path)
+    assert handle.load.mass == 0.0 and handle.grip_position.tolist() == [0.0, 0.0, 0.0]
+    np.testing.assert_array_equal(handle.grip_rotation, np.eye(3))
+    for length, refused in ((1.0009, False), (0.9991, False), (1.0011, True), (0.9989, True)):
+        path.write_text(f'kind = "handle"\ngrip = {{quat_xyzw = [0, 0, {length}, 0]}}\n')
+        if refused:
+            with pytest.raises(BadValue, match="length 1"):
+                load_handle(path)
+        else:
+            found = load_handle(path).grip_rotation
+            np.testing.assert_allclose(found, np.diag([-1.0, -1.0, 1.0]), atol=3e-3)
+
+
+def test_a_load_taken_off_again_leaves_the_other():
+    """And two that cancel leave no centre of mass."""
+    one, other = Load(2.0, np.array([0.1, 0.2, 0.3])), Load(0.5, np.array([-0.3, 0.0, 0.1]))
+    both = one + other
+    assert both.mass == 2.5
+    np.testing.assert_allclose(both.com, (2.0 * one.com + 0.5 * other.com) / 2.5)
+    np.testing.assert_allclose((both - other).com, one.com)
+    assert (both - other).mass == 2.0 and (one - one).com.tolist() == [0.0, 0.0, 0.0]

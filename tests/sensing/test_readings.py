@@ -4,6 +4,8 @@ line.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from farhand.errors import BadValue, FarhandError
 from farhand.sensing import Readings, read_readings, write_readings
-from farhand.sensing.readings import COLUMNS
+from farhand.sensing.readings import COLUMNS, base_axis
 from tests.sensing.ft_data import random_truth, recording
 
 
@@ -101,3 +103,39 @@ def test_readings_made_from_arrays_are_held_to_the_same_rules_as_a_file(readings
     for parts, said in wrong:
         with pytest.raises(BadValue, match=said):
             Readings(*parts)
+
+
+def test_every_base_axis_is_a_row_of_the_rotation(readings):
+    """In sensor axes, for any quaternion."""
+    for axis in range(3):
+        found = base_axis(*readings.quaternion.T, axis)
+        np.testing.assert_allclose(found, readings.rotations[:, axis], atol=1e-12)
+
+
+def test_a_quaternion_may_be_off_by_a_hundredth_and_time_may_stand_but_not_go_back(
+    readings, tmp_path
+):
+    """In a file and in arrays; the line that is named is the one at fault."""
+    path = tmp_path / "a.csv"
+    for length, refused in ((1.0099, False), (0.9901, False), (1.0101, True), (0.9899, True)):
+        turn = readings.quaternion.copy()
+        turn[4] *= length
+        rows = np.column_stack([readings.time, turn, readings.wrench])
+        np.savetxt(path, rows, delimiter=",", header=",".join(COLUMNS), comments="", fmt="%.12g")
+        if refused:
+            with pytest.raises(BadValue, match=f"line 6: .* length {length:.4g}, .* 1 of 20 lines"):
+                read_readings(path)
+            with pytest.raises(BadValue, match="reading 5 has length"):
+                Readings(readings.time, turn, readings.wrench)
+        else:
+            np.testing.assert_allclose(np.linalg.norm(read_readings(path).quaternion, axis=1), 1.0)
+            Readings(readings.time, turn, readings.wrench)
+    for step, refused in ((0.0, False), (-0.5, True)):
+        time = np.arange(20.0)
+        time[8] = time[7] + step
+        write_readings(path, replace(readings, time=time))
+        if refused:
+            with pytest.raises(BadValue, match="line 10: t goes back from 7 to 6.5 s"):
+                read_readings(path)
+        else:
+            np.testing.assert_array_equal(read_readings(path).time, time)

@@ -26,7 +26,7 @@ from farhand.sensing import (
     identify_yaw,
     inertial_wrench,
 )
-from farhand.sensing.arc import fit_sinusoids
+from farhand.sensing.arc import calibration_arc, fit_sinusoids
 from farhand.sensing.loads import motion_of
 from farhand.sensing.simulated import pink, play
 
@@ -250,3 +250,131 @@ def test_contact_begins_above_the_threshold_and_ends_below_the_release():
     assert not ContactDetector().update([0.0, 7.9, 0.0]) and ContactDetector().update(
         [0.0, 8.1, 0.0]
     )
+
+
+def test_the_size_of_noise_is_between_rest_and_full_acceleration_by_its_square():
+    """Beyond full acceleration it grows no more, and the sense of the motion does not count."""
+    sigma = NoiseModel(STATIC, DYNAMIC).sigma(np.array([0.0, 0.5, -0.5, 1.0, 3.0]))
+    np.testing.assert_allclose(sigma[0], STATIC)
+    half = np.sqrt(0.75 * STATIC**2 + 0.25 * DYNAMIC**2)
+    np.testing.assert_allclose(sigma[1:], [half, half, DYNAMIC, DYNAMIC])
+
+
+def test_white_noise_and_hum_are_added_by_their_shares():
+    """Of the same draws: shares of the variance, and a line at 50 Hz of the stated amplitude."""
+    still = np.zeros(4000)
+    rng = np.random.default_rng(7)
+    flicker, white = pink(4000, 500.0, 5.0, rng), rng.standard_normal((4000, 6))
+    mixed = NoiseModel(STATIC, DYNAMIC, white=0.36).sample(still, 500.0, np.random.default_rng(7))
+    np.testing.assert_allclose(mixed, STATIC * (0.8 * flicker + 0.6 * white), atol=1e-12)
+    humming = NoiseModel(STATIC, DYNAMIC, hum=0.5).sample(still, 500.0, np.random.default_rng(7))
+    line = (humming - STATIC * flicker) / STATIC
+    angle = 2.0 * np.pi * 50.0 * np.arange(4000) / 500.0
+    fit = fit_sinusoids(angle, line)
+    np.testing.assert_allclose(fit.amplitude, 0.5, rtol=1e-9)
+    np.testing.assert_allclose(fit.at(angle), line, atol=1e-9)
+    phases = {
+        round(
+            float(
+                fit_sinusoids(
+                    angle,
+                    NoiseModel(STATIC, DYNAMIC, hum=9.0).sample(
+                        still, 500.0, np.random.default_rng(seed)
+                    )
+                    / STATIC,
+                ).phase[0]
+            ),
+            1,
+        )
+        for seed in range(6)
+    }
+    assert len(phases) > 3
+
+
+def test_pink_noise_has_the_stated_variance_on_average_whatever_its_length_and_band():
+    """Over many draws; the expected variance is one, not that of each draw."""
+    rng = np.random.default_rng(8)
+    for n, rate, lowest in ((64, 100.0, 0.0), (200, 500.0, 20.0), (101, 50.0, 3.0)):
+        draws = np.concatenate([pink(n, rate, lowest, rng, channels=20) for _ in range(30)])
+        assert (draws**2).mean() == pytest.approx(1.0, abs=0.08)
+        assert draws.mean() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_gauge_reports_the_reaction_if_its_sign_says_so():
+    """Weight and contact change their sign, bias and heat do not; gravity is the one given."""
+    rotations = Rotation.random(5, rng=np.random.default_rng(9)).as_matrix()
+    load, push = Load(0.7, np.array([0.1, 0.0, 0.05])), np.arange(1.0, 7.0)
+    reads = []
+    for sign in (1.0, -1.0):
+        sensor = GaugeSensor(load=load, bias=np.ones(6), slope=np.full(6, 0.1), sign=sign)
+        reads.append(sensor.read(rotations, push, temperature=31.0))
+    np.testing.assert_allclose(reads[0] + reads[1], 2.0 * (1.0 + 0.1 * (31.0 - 21.0)))
+    moon = GaugeSensor(load=load, gravity=1.62).weight(rotations)
+    np.testing.assert_allclose(moon[:, :3], -0.7 * 1.62 * rotations[:, 2], atol=1e-12)
+    np.testing.assert_allclose(moon[:, 3:], np.cross(load.com, moon[:, :3]), atol=1e-12)
+
+
+def test_a_sensor_warms_towards_its_final_temperature():
+    """63 % of the way after its time constant."""
+    warming = Warming(ambient=20.0, final=60.0, time_constant=100.0)
+    assert warming.at(np.array([0.0, 100.0])) == pytest.approx([20.0, 60.0 - 40.0 / np.e])
+
+
+def test_a_thermometer_has_its_offset_its_range_and_flicker_up_to_a_bound():
+    """Values are taken at the first sample of a conversion; steps are multiples of one."""
+    rng, time = np.random.default_rng(10), np.arange(0.0, 750.0, 0.25)
+    fine = Thermometer(resolution=1e-6, flicker=0.02, offset=0.5)
+    read = fine.stream(time, np.full(len(time), 30.0), rng)
+    assert 30.519 < read.max() <= 30.52 + 1e-6 and 30.48 - 1e-6 <= read.min() < 30.481
+    assert np.count_nonzero(np.diff(read)) == 999
+    exact = Thermometer(resolution=0.5, flicker=0.0, conversion=1.0)
+    np.testing.assert_array_equal(
+        exact.stream(np.arange(0.0, 3.0, 0.25), np.arange(12.0) + 0.3, rng),
+        np.repeat([0.5, 4.5, 8.5], 4),
+    )
+    assert exact.stream([5.0, 5.5], [-90.0, -90.0], rng).tolist() == [-55.0, -55.0]
+
+
+def test_the_motion_of_a_sensor_is_found_from_its_poses():
+    """A steady spin on a circle: centripetal acceleration, in the axes of the sensor."""
+    dt, rate, radius = 1e-3, 3.0, 0.4
+    angle = rate * dt * np.arange(200)
+    turn = Rotation.from_euler("z", angle[:, None])
+    place = radius * np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], axis=1)
+    acceleration, velocity, turning = motion_of(turn.as_matrix(), place, dt)
+    np.testing.assert_allclose(acceleration, [[-radius * rate**2, 0.0, 0.0]] * 200, atol=1e-4)
+    np.testing.assert_allclose(velocity, [[0.0, 0.0, rate]] * 200, atol=1e-9)
+    np.testing.assert_allclose(turning, 0.0, atol=1e-6)
+    # speeding up: at the middle of each step, and at the ends as next to them
+    angle = 0.5 * 4.0 * (dt * np.arange(200)) ** 2
+    _, velocity, turning = motion_of(
+        Rotation.from_euler("z", angle[:, None]).as_matrix(), place, dt
+    )
+    np.testing.assert_allclose(turning[:, 2], 4.0, atol=1e-6)
+    np.testing.assert_allclose(velocity[1:-1, 2], 4.0 * dt * np.arange(1, 199), atol=1e-9)
+    np.testing.assert_allclose(velocity[[0, -1], 2], 4.0 * dt * np.array([0.5, 198.5]), atol=1e-9)
+
+
+def about_y(q: np.ndarray) -> np.ndarray:
+    """Sensor axes of a wrist whose second joint tilts z from the horizontal upwards."""
+    return (Rotation.from_euler("z", q[0]) * Rotation.from_euler("y", np.pi / 2 - q[1])).as_matrix()
+
+
+def test_an_arc_goes_both_ways_from_its_middle_in_a_vertical_plane():
+    """Its angle is the elevation of z, beyond the vertical too; limits and planes are kept."""
+    limits = np.array([[-3.0, 3.0], [-2.5, 2.5]])
+    arc = calibration_arc(about_y, np.array([0.4, 0.0]), 1, limits, span=2.0, step=0.1)
+    assert len(arc.q) == 41 and arc.out_of_plane < 1e-12
+    np.testing.assert_allclose(arc.q[:, 1], np.linspace(-2.0, 2.0, 41), atol=1e-12)
+    assert (arc.q[:, 0] == 0.4).all()
+    np.testing.assert_allclose(arc.angle, arc.q[:, 1], atol=1e-9)
+    np.testing.assert_allclose(arc.rotations[7], about_y(arc.q[7]), atol=1e-12)
+    calibration_arc(about_y, np.array([0.4, 0.0]), 1, limits, span=2.49)
+    for posture, joint, span, words in (
+        ([0.4, 0.0], 1, 2.51, "joint 2 from -143.8° to 143.8° passes a joint limit"),
+        ([0.4, 0.2], 1, 1.0, "must be horizontal"),
+        ([0.4, 0.0], 0, 1.0, "leaves the vertical plane by 0.84 when joint 1"),
+    ):
+        with pytest.raises(BadValue, match=words):
+            calibration_arc(about_y, np.array(posture), joint, limits, span=span)
+    assert len(calibration_arc(about_y, np.zeros(2), 1, limits).q) == 281

@@ -8,10 +8,12 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.spatial.transform import Rotation
 
 from farhand.errors import BadValue, FarhandError, FileError, Mismatch
-from farhand.sensing import Thermal, ToolCalibration, identify, load_tool
+from farhand.sensing import Readings, Thermal, ToolCalibration, identify, load_tool
+from farhand.sensing.tool import quantile
 from tests.sensing.ft_data import random_truth, recording
 
 
@@ -119,3 +121,66 @@ def test_the_sensitivity_is_the_derivative_of_the_reading(tool):
             moved = ToolCalibration(x[0], x[1:4], x[4:7], x[7:], tool.covariance)
             numeric[:, k] += sign * (moved.weight(up) + moved.bias) / 2e-6
     np.testing.assert_allclose(tool.sensitivity(up), numeric, atol=1e-6)
+
+
+def test_intervals_are_those_of_students_t(tool):
+    """As many deviations to each side as SciPy's distribution has."""
+    for freedom in (1.0, 5.0, 1e9):
+        half = stats.t(freedom).ppf(0.975)
+        assert quantile(freedom) == pytest.approx(half, rel=1e-9)
+        assert quantile(freedom, 0.5) == pytest.approx(stats.t(freedom).ppf(0.75), rel=1e-9)
+    low, high = tool.intervals.T
+    deviation = np.sqrt(np.diag(tool.covariance))
+    np.testing.assert_allclose(0.5 * (low + high), tool.values)
+    np.testing.assert_allclose(high - low, 2.0 * quantile(tool.freedom) * deviation)
+
+
+def test_a_tracked_bias_counts_for_nothing_in_the_variance(tool):
+    """Only mass and centre of mass are left, with what they have in common."""
+    up = np.array([[0.0, 0.6, 0.8], [1.0, 0.0, 0.0], [0.6, 0.64, 0.48]])
+    for k, one in enumerate(up):
+        rows = tool.sensitivity(one)[:, :4]
+        wanted = np.diag(rows @ tool.covariance[:4, :4] @ rows.T)
+        np.testing.assert_allclose(tool.variance(up, bias=False)[k], wanted, rtol=1e-6)
+
+
+def test_a_reading_without_bias_weight_and_heat_is_nothing(tool):
+    """Whatever the temperature, the yaw and the sign."""
+    thermal = Thermal(23.0, np.arange(6.0), np.ones(6))
+    for sign in (1.0, -1.0):
+        warm = ToolCalibration(
+            **{**vars(tool), "thermal": thermal, "yaw": 0.7, "mass": sign * tool.mass}
+        )
+        turn = Rotation.random(5, rng=np.random.default_rng(4))
+        pull = (turn * Rotation.from_euler("z", 0.7)).inv().apply([0.0, 0.0, -9.81])
+        force = sign * tool.mass * pull
+        temperature = np.linspace(20.0, 30.0, 5)
+        heat = np.outer(temperature - 23.0, np.arange(6.0))
+        wrench = np.hstack([force, np.cross(tool.com, force)]) + tool.bias + heat
+        raw = Readings(np.arange(5.0), turn.as_quat(), wrench, temperature)
+        np.testing.assert_allclose(warm.unload(raw), 0.0, atol=1e-9)
+        assert warm.load.mass == pytest.approx(abs(tool.mass)) and warm.sign == sign
+
+
+def test_a_file_may_leave_out_what_has_a_usual_value_and_bend_a_covariance_by_rounding(
+    tool, tmp_path
+):
+    """A part in a million; gravity, noise, yaw and freedom are the usual ones if not given."""
+    path = tmp_path / "tool.json"
+    content = tool.to_json()
+    for key in ("freedom", "noise", "gravity", "yaw", "yaw_deviation", "tool_id", "sensor_id"):
+        del content[key]
+    path.write_text(json.dumps(content))
+    found = load_tool(path)
+    assert (found.freedom, found.gravity, found.yaw, found.yaw_deviation) == (1e9, 9.81, 0.0, 0.0)
+    np.testing.assert_array_equal(found.noise, np.zeros(6))
+    with pytest.raises(Mismatch, match="a tool without a name"):
+        load_tool(path, tool_id="drill")
+    for bend, refused in ((0.9e-6, False), (1.1e-6, True)):
+        for matrix in (np.eye(10) + bend * np.eye(10, k=3), np.diag([1.0] * 9 + [-bend])):
+            path.write_text(json.dumps({**content, "covariance": matrix.tolist()}))
+            if refused:
+                with pytest.raises(BadValue, match="symmetric"):
+                    load_tool(path)
+            else:
+                load_tool(path)
