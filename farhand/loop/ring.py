@@ -75,7 +75,7 @@ class RingWriter:
     def __init__(self, file: mmap.mmap, span: Span) -> None:
         first, step = span.offset + LINE, 8 * span.words
         self._bytes = memoryview(file)
-        self._marks = self._bytes.cast("q")[span.offset // 8 :]
+        self._marks = self._bytes.cast("q")[span.offset // 8 : span.offset // 8 + 2]
         self._first, self._step, self._end = first, step, first + span.capacity * step
         self._at = first  # where the next record goes
         self._count = 0
@@ -112,7 +112,7 @@ class RingReader:
 
     def __init__(self, words: NDArray[np.int64], span: Span) -> None:
         start, first = span.offset // 8, (span.offset + LINE) // 8
-        self._marks = words[start:]
+        self._marks = words[start : start + 2]
         self._rows = words[first : first + span.capacity * span.words].reshape(
             span.capacity, span.words
         )

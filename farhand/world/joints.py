@@ -66,7 +66,7 @@ class GearFriction:
         if tendon < 0:
             gear = "the gear that joints 5 and 6 share"
             raise ModelError(f"{robot} has no tendon {self._tendon!r} for {gear}")
-        self._shared = model.tendon_frictionloss[tendon:]
+        self._shared = model.tendon_frictionloss[tendon : tendon + 1]
 
     def at(self, velocity: Array, dry: Array, torque: Array) -> None:
         """Write the ``dry`` friction at a velocity [rad/s], add terms that help along, [N·m]."""

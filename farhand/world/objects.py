@@ -20,8 +20,8 @@ PADS = ("pad_upper", "pad_lower")
 PAD_HALF_EDGES = np.array([0.01, 0.04, 0.03])
 """Half edges of a pad in tool axes: closing, along and into the object; assumed, [m]."""
 
-PAD_BIT = 2
-"""Pads touch what they hold and nothing else."""
+PAD_BIT, OBJECT_BITS = 2, 3
+"""Pads touch what they hold and nothing else; what they hold touches its table too."""
 
 CONTACT_IMPEDANCE = 0.95
 """Impedance d of the engine's contact; the rest, 1 − d, makes a pad soft, [-]."""
@@ -63,7 +63,7 @@ def box(
         mass=mass,
         rgba=[0.72, 0.52, 0.32, 1.0],
         solref=[0.01, 1.0],
-        conaffinity=PAD_BIT,
+        conaffinity=OBJECT_BITS,
     )
     body.add_site(name="tool")
     if off is not None:
