@@ -45,6 +45,7 @@ class Coupling(ABC):
         name: on the command line.
         needs: keys of :data:`NEEDS`.
         properties: members of :data:`PROPERTIES`.
+        shares_arms: whether an arm may have other bridges beside this one.
         has_kernel: whether it has a compiled form, chosen by its parameter ``kernel``.
         mapping: from the leader's workspace to the follower's.
         error: how far the follower's tool is from the mapped leader's at the last step, e = [p_t −
@@ -53,6 +54,7 @@ class Coupling(ABC):
     """
 
     name: ClassVar[str]
+    shares_arms: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset()
     properties: ClassVar[frozenset[str]] = frozenset()

@@ -48,6 +48,7 @@ class VirtualConstraints(Coupling):
     has_kernel = True
     needs = frozenset({"models"})
     properties = frozenset({"reciprocal", "symmetric"})
+    shares_arms = False  # it takes its own effort for the only one
 
     proportional: Array = parameter((110.87,) * 6, "1/s²", "diagonal of K_p", 0.0, 1e5)
     derivative: Array = parameter((16.85,) * 6, "1/s", "diagonal of K_d", 0.0, 1e4)

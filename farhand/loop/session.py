@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from farhand.coupling import VirtualConstraints
 from farhand.errors import BadValue, FarhandError, Mismatch, UnknownName
 from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.clock import Clock, VirtualClock
@@ -163,8 +162,9 @@ class Session:
                     raise Mismatch(f"a bridge couples station {station.name!r}; {remedy}")
         for station in self.stations:
             laws = [bridge.laws[0] for bridge in self.bridges if station in bridge.stations]
-            if len(laws) > 1 and any(isinstance(law, VirtualConstraints) for law in laws):
-                why = "law 'virtual-constraints' takes its own effort for the only one"
+            alone = [law.name for law in laws if not law.shares_arms]
+            if alone and len(laws) > 1:
+                why = f"law {alone[0]!r} takes its own effort for the only one"
                 remedy = "couple several followers by 'position-position'"
                 raise Mismatch(
                     f"{len(laws)} bridges share station {station.name!r}: {why}; {remedy}"
