@@ -12,7 +12,7 @@ from farhand_lab.hazardous import compensation, sensing
 
 MODULES = (sensing, compensation)
 IDS = [f"C-{k}" for k in range(21, 43)] + ["C-63"]
-DIFFER = {"C-22", "C-25", "C-39"}
+DIFFER = {"C-22", "C-39"}
 QUICK = (
     "C-21",
     "C-22",
