@@ -25,9 +25,9 @@ class Filters:
 
 
 class FilteredPlant(WrappedPlant):
-    """A plant with the published filters, which start at zero; a missing wrench restarts its own.
+    """A plant with the published filters, which start at zero.
 
-    A sample that is not a number is passed on as it is, so that the guard notices.
+    A missing wrench only makes its filter less certain. A sample that is not a number is passed on as it is, so that the guard notices.
     """
 
     def __init__(self, plant: Plant, nq: int, nv: int, filters: Filters | None = None) -> None:
@@ -48,7 +48,7 @@ class FilteredPlant(WrappedPlant):
         sample.q[:] = raw.q
         sample.v[:] = self._filter(self._velocity, raw.v, filters.r_velocity)
         if raw.wrench is None:
-            self._wrench = _fresh(6)
+            self._wrench.step(None)
             sample.set_wrench(None)
         else:
             sample.set_wrench(self._filter(self._wrench, raw.wrench, filters.r_wrench))

@@ -69,6 +69,18 @@ def test_the_same_sample_is_not_filtered_twice():
     np.testing.assert_array_equal(plant.read(4_000_000).v, first)
 
 
+def test_after_a_missing_reading_the_filter_goes_on_from_where_it_was():
+    """It does not begin again from zero."""
+    inner = Steady()
+    plant = FilteredPlant(inner, 2, 2)
+    before = run(plant, 400).wrench.copy()
+    inner.sample.set_wrench(None)
+    assert run(plant, 3, 500).wrench is None
+    inner.sample.set_wrench(np.full(6, 10.0))
+    after = run(plant, 1, 600).wrench
+    assert (before < after).all() and (after <= 10.0).all() and (before > 9.9).all()
+
+
 def test_no_measurement_stays_none_and_what_is_no_number_is_passed_on():
     """The guard is to see it."""
     inner = Steady()
