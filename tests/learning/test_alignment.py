@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.learning.alignment import align, mean_rotation, warp
+from farhand.learning.alignment import align, mean_rotation, rotation_at, warp
 from farhand.spatial import rotation_from_vector
 
 
@@ -39,6 +39,17 @@ def test_aligned_demonstrations_lie_closer_together(shown):
     before = stretched.std(axis=0).mean()
     assert aligned.motion[:, :, :3].std(axis=0).mean() < 0.6 * before
     assert abs(aligned.duration - np.mean([d.duration for d in shown])) < 1e-12
+
+
+def test_aligned_turns_are_those_that_were_shown_however_the_tool_lies(shown):
+    """The tool on its side, turned about the world's z: both ends are found again."""
+    lying = rotation_from_vector(np.array([1.5, 0.0, 0.0]))
+    turned = [replace(one, rotation=one.rotation @ lying) for one in shown]
+    aligned = align(turned)
+    for one, motion in zip(turned, aligned.motion, strict=True):
+        for at in (0, -1):
+            learnt = rotation_at(motion[at, 3:], aligned.reference)
+            np.testing.assert_allclose(learnt, one.rotation[at], atol=1e-9)
 
 
 def test_the_mean_of_two_turns_is_half_way():
