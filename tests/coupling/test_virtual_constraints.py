@@ -84,10 +84,12 @@ def test_a_clone_at_rest_takes_its_share_of_the_hand_force():
 
 @pytest.mark.parametrize("wrenches", [True, False])
 def test_the_compiled_kernel_equals_the_plain_one(wrenches: bool):
-    """Numba's numbers are NumPy's, with and without measured wrenches."""
+    """Numba's numbers are NumPy's, with and without measured wrenches and known pushes."""
     rng = np.random.default_rng(4)
     for _ in range(20):
         a, b = pair(rng, wrenches)
+        if wrenches:
+            a.external_torque, b.external_torque = rng.normal(0.0, 5.0, (2, 6))
         plain, compiled = VirtualConstraints(), VirtualConstraints(kernel="numba")
         for law in (plain, compiled):
             law.mapping.capture(a.position, a.rotation, b.position + 0.02, b.rotation)

@@ -54,6 +54,14 @@ def test_at_rest_help_stays_below_the_least_friction(push):
     assert added * push >= 0.0
 
 
+def test_a_joint_that_rolls_gets_its_share_of_the_friction_whatever_is_commanded():
+    """The command is amplified at rest only: in motion that would drive the joint."""
+    part = FrictionCompensation(make("kfm"))
+    for tick in range(500):
+        added = part.measured(np.array([1e-3 * tick]), DT, np.array([0.3]))
+    np.testing.assert_allclose(added, 0.9 * make("kfm").steady(np.ones(1)), rtol=1e-3)
+
+
 @pytest.mark.parametrize("wrong", [0.7, 1.0, 1.1])
 @pytest.mark.parametrize("start", [0.02, 0.3])
 def test_a_compensated_joint_comes_to_rest_and_stays(wrong, start):

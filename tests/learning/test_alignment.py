@@ -57,6 +57,17 @@ def test_aligned_demonstrations_lie_closer_together(shown):
     assert abs(aligned.duration - np.mean([d.duration for d in shown])) < 1e-12
 
 
+def test_aligned_turns_are_those_that_were_shown_however_the_tool_lies(shown):
+    """The tool on its side, turned about the world's z: both ends are found again."""
+    lying = rotation_from_vector(np.array([1.5, 0.0, 0.0]))
+    turned = [replace(one, rotation=one.rotation @ lying) for one in shown]
+    aligned = align(turned)
+    for one, motion in zip(turned, aligned.motion, strict=True):
+        for at in (0, -1):
+            learnt = rotation_at(motion[at, 3:], aligned.reference)
+            np.testing.assert_allclose(learnt, one.rotation[at], atol=1e-9)
+
+
 def test_the_mean_of_two_turns_is_half_way():
     """Of rotations about one axis."""
     two = np.stack([rotation_from_vector(np.array([0.0, 0.0, angle])) for angle in (0.2, 0.8)])

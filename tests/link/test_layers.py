@@ -20,6 +20,7 @@ from farhand.link.layers import (
     register_layer,
 )
 from farhand.parameters import assign
+from farhand.spatial import rotation_from_vector
 
 DT = 1e-3
 EYE, REST = np.eye(3), np.zeros(6)
@@ -123,6 +124,17 @@ def test_the_reference_waits_for_energy_and_then_comes_back_without_a_trace():
     for _ in range(2000):
         seen = lead(follower, [0.01, 0.0, 0.0], np.zeros(6))
     assert seen.position[0] == pytest.approx(0.01, abs=1e-9)
+
+
+def test_a_turn_that_nobody_paid_for_is_not_shown_whichever_way_the_tool_points():
+    """The tool lies on its side and turns about the world's z: the law sees it as it lay."""
+    _, follower = TimeDomainPassivity(lent=0.0, level=0.0).ports()
+    remote, lying = Side("leader"), rotation_from_vector(np.array([1.5, 0.0, 0.0]))
+    against = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -5.0])
+    for angle in (0.0, 0.2):
+        turned = rotation_from_vector(np.array([0.0, 0.0, angle])) @ lying
+        follower.lead(remote, np.zeros(3), turned, REST, against, DT)
+    np.testing.assert_allclose(remote.rotation, lying, atol=1e-12)
 
 
 def test_energy_in_an_old_packet_changes_nothing():

@@ -92,6 +92,18 @@ def test_engaging_starts_at_the_tool_and_goes_to_the_first_setpoint():
     np.testing.assert_array_equal(mapping.position, [0.35, 0.0, 0.35])
 
 
+def test_the_first_setpoint_belongs_to_the_pens_origin_wherever_the_pen_is():
+    """Engaged 2 cm out, the tool goes 2 cm beyond it; led back to its origin, it is there."""
+    mapping, pen = PenMapping(), np.array([0.02, 0.0, 0.01])
+    mapping.capture(pen, EYE, mapping.start.copy(), tool_rotation(ZERO))
+    for _ in range(400):
+        mapping.forward(pen, EYE, REST)
+    np.testing.assert_allclose(mapping.position, [0.33, 0.0, 0.36], atol=1e-12)
+    for _ in range(400):
+        mapping.forward(ZERO, EYE, REST)
+    np.testing.assert_allclose(mapping.position, [0.35, 0.0, 0.35], atol=1e-12)
+
+
 def test_engaging_again_begins_where_the_tool_is():
     """After a clutch nothing is pulled back to the first setpoint."""
     mapping = at_rest()

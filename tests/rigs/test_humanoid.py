@@ -9,10 +9,14 @@ import json
 import numpy as np
 import pytest
 
+from farhand.arm import Arm
 from farhand.errors import Mismatch
 from farhand.mapping.limbs import ArmChain
 from farhand.plants.servo_bus.joints import LIMBS
+from farhand.plants.servo_bus.plant import Gear
 from farhand.rigs import Options, build_rig
+from farhand.rigs.humanoid.parts import PLACES, Humanoid, Limb, make_world
+from farhand.robots import Placement, load_robot
 from farhand_lab.trial import Run, run
 
 SHOULDER = np.array([-0.1, 0.55 + 0.085, -0.45 + 0.547])
@@ -89,6 +93,16 @@ def test_every_limb_can_be_led(limb: str) -> None:
     result = ran("rest", 0.8, ("rig.limb", limb), ("hand.drag", (0.0, 0.006, -0.004)))
     assert np.ptp(result.signal("follower", "q_sent"), axis=0).max() > 0.0
     assert result.rig.session.trips == []
+
+
+def test_a_geared_motor_weighs_with_the_square_of_its_gear() -> None:
+    """½ I (shaft speed)²: what a joint of the leg has beside the inertia of its links."""
+    limb, places = Limb.named("left-leg"), {n: Placement(place) for n, place in PLACES.items()}
+    world = make_world(limb, load_robot("omni"), places, Humanoid(rotor=0.02), ("follower",))
+    turns = Gear(limb.joints).shaft(np.full(3, 0.1))[1]
+    added = Arm.of(world.placed["follower"].robot).M - Arm.of(limb.robot).M
+    np.testing.assert_allclose(np.diag(added), 0.02 * turns**2)
+    assert np.abs(turns).max() > 1.5
 
 
 def test_a_link_that_dies_stops_both_sides() -> None:

@@ -43,6 +43,21 @@ def test_a_layer_is_recorded_where_there_is_one_and_set_live(rig, law, layer):
     made.close()
 
 
+def test_the_round_trip_a_layer_reckons_with_is_the_age_of_what_both_ends_use():
+    """Over an uneven link packets wait at either end, and both waits count."""
+    options = Options(
+        "position-position", "waves", "free", settings=[("rig.rate", 200)], delay=30.0, jitter=12.0
+    )
+    made = build_rig("dual-arm", options)
+    ends, ages = (made.session.bridges[0].a, made.session.bridges[0].b), []
+    for _ in range(80):
+        made.session.run(0.01)
+        ages.append(sum(end.playout.age_ns for end in ends) * 1e-9)
+    for end in ends:
+        assert end.port.round_trip == pytest.approx(np.mean(ages[20:]), rel=0.1)
+    made.close()
+
+
 def test_without_a_layer_nothing_of_it_is_recorded():
     """Channels that would only hold zeros are not declared."""
     made = build_rig("dual-arm", Options(delay=40.0))

@@ -70,6 +70,16 @@ def test_the_distance_counts_from_where_contact_ends_and_then_the_tool_is_held()
     assert guard.peak == pytest.approx(80.0)
 
 
+def test_a_tool_that_still_presses_a_little_has_not_come_free():
+    """30 N is no collision any more, but still contact: the distance does not count yet."""
+    guard = CollisionRetreat()
+    stuck(guard, 6)
+    pressed = stuck(guard, 100, 0.375 * PUSH).copy()
+    assert guard.phase is Phase.RETREATING
+    free = stuck(guard, 60, 0.0 * PUSH)
+    assert free[2] - pressed[2] == pytest.approx(0.010)
+
+
 def test_only_engaging_ends_the_hold():
     """Then the next collision is a new one."""
     guard = CollisionRetreat()

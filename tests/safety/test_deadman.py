@@ -81,6 +81,16 @@ def test_while_it_slows_down_the_target_moves_as_fast_as_it_says():
     assert speeds[0] == pytest.approx(0.2) and (np.diff(speeds) < 0.0).all()
 
 
+def test_gripped_again_while_it_slows_down_it_is_no_longer_braked():
+    """The hand has the leader again, so the braking force ends at once."""
+    guard, spring = DeadMan(), CartesianImpedance()
+    step(guard, spring, 5.0, n=100)
+    step(guard, spring, 0.0, n=5)
+    assert spring.feedforward[0] < -5.0
+    step(guard, spring, 5.0)
+    assert not spring.feedforward.any()
+
+
 def test_a_new_grip_fades_the_hold_and_then_leaves_the_springs_alone():
     """So that forces can be shown again."""
     guard, spring = DeadMan(), CartesianImpedance()

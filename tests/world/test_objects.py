@@ -123,6 +123,21 @@ def test_pads_that_slid_stay_where_friction_holds_them():
     assert grip.slipped == pytest.approx(linear - 100.0 / 1e5)
 
 
+@settings(max_examples=30, deadline=None)
+@given(screws, screws, screws, screws)
+def test_the_damper_of_a_grip_only_takes_energy_and_a_rigid_motion_costs_none(
+    pose_a, pose_b, twist_a, twist_b
+):
+    """Whatever both do, power is lost; tool and object that turn as one body feel nothing."""
+    grip = closed(tool_at(pose_a), tool_at(pose_b), stiffness=0.0, rotational_stiffness=0.0)
+    on_a, on_b = pushed(grip, tool_at(pose_a, twist_a), tool_at(pose_b, twist_b))
+    assert on_a @ twist_a + on_b @ twist_b <= 1e-9
+    carried = twist_b.copy()
+    carried[:3] += np.cross(twist_b[3:], pose_a[:3] - pose_b[:3])
+    on_a, on_b = pushed(grip, tool_at(pose_a, carried), tool_at(pose_b, twist_b))
+    np.testing.assert_allclose(np.concatenate([on_a, on_b]), 0.0, atol=1e-9)
+
+
 def test_pads_slide_beyond_what_friction_holds_and_stay_there():
     """The force stops growing at 2 μ N, and after sliding the grip rests at another place."""
     a, b = tool_at(np.zeros(6)), tool_at(np.zeros(6))

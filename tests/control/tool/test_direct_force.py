@@ -44,6 +44,15 @@ def test_a_wanted_force_is_exerted_and_its_error_fed_back():
     np.testing.assert_allclose(controller.error, 0.0, atol=1e-12)
 
 
+def test_what_the_offset_leaves_over_is_weakened_by_the_dead_zone():
+    """An object of 50 N known to 0.3 N: 0.3³ N counts, so it does not sink or rise."""
+    controller, asked = standing()
+    controller.offset[2] = -50.0
+    asked.wrench = np.array([0.0, 0.0, -50.3, 0.0, 0.0, 0.0])
+    controller.step(asked, 0)
+    assert controller.error[2] == pytest.approx(-(0.3**3))
+
+
 def test_without_a_measurement_only_the_damping_is_left():
     """And an arm that does not listen takes the object's weight as support."""
     controller, asked = standing(kd=50.0, kd_moment=5.0)

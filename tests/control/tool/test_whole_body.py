@@ -79,3 +79,10 @@ def test_compensation_pushes_the_base_along_its_motion_by_the_wheels_friction(ar
     )
     assert force[:2] @ heading == pytest.approx(np.abs(helper.added).sum() / 0.0475, rel=1e-6)
     assert not force[3:].any()
+
+
+def test_at_rest_compensation_helps_in_the_direction_of_the_command(arm) -> None:
+    """A turned base that stands: four times the small force asked for, times the share of 90 %."""
+    asked_for = np.array([0.2, -0.1, 0.01, 0.0, 0.0, 0.0, 0.0, 0.0])
+    force = WheelCompensation().torque(arm, asked_for, None)
+    np.testing.assert_allclose(force, 3.6 * asked_for, atol=1e-12)

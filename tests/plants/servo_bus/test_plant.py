@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.plants.servo_bus.plant import Battery, BusParts
+from farhand.plants.servo_bus.plant import Battery, BusParts, ServoOrders
 from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming
 from farhand_lab.humanoid.bus_bench import ArmOnBus
 
@@ -68,6 +68,20 @@ def test_a_dead_servo_stops_the_limb_where_it_is_and_a_restart_lets_it_go_on() -
     moved = arm.run(1.0, lambda t: arm.start + 0.3)
     assert arm.plant.fault is None
     np.testing.assert_allclose(moved[-1], arm.start + 0.3, atol=0.04)
+
+
+def test_a_limb_that_was_stopped_half_way_stays_there_when_it_is_restarted() -> None:
+    """It does not go on by itself to where it was sent before the fault."""
+    parts = BusParts(orders=ServoOrders(speed=10))
+    arm = ArmOnBus(parts)
+    arm.run(0.4, lambda t: arm.start + 0.5)
+    parts.battery.stop = 50.0
+    stopped = arm.run(0.4)[-1]
+    assert arm.plant.fault is not None and np.abs(stopped - arm.start - 0.5).min() > 0.2
+    parts.battery.stop = 6.4
+    arm.plant.restart()
+    arm.plant.read(arm.world.now_ns + 1_000_000_000)
+    assert np.abs(arm.world.ports["arm"].q - stopped).max() < 0.06
 
 
 def test_an_empty_battery_stops_it_for_good_though_the_voltage_comes_back() -> None:

@@ -81,6 +81,16 @@ def test_peak_force_lasts_until_the_budget_is_used_and_falls_to_the_continuous_o
     assert plant.heat == pytest.approx(1.0, abs=0.02)
 
 
+def test_twice_the_force_heats_the_motors_four_times_as_much() -> None:
+    """Current goes with the force, heat with its square."""
+    heats = []
+    for force in (0.5, 1.0):
+        plant = pen(force_peak=4.0, force_continuous=2.0, heat_time=1.0)
+        push(plant, [force, 0, 0, 0, 0, 0], 100)
+        heats.append(plant.heat)
+    assert heats[1] == pytest.approx(4.0 * heats[0]) and heats[0] > 0.0
+
+
 def test_positions_and_angles_come_in_the_devices_steps() -> None:
     """A hundredth of a millimetre and 0.09°."""
     plant = pen()

@@ -9,6 +9,7 @@ import pytest
 
 from farhand.plants.plant import JointTorque, Plant, Sample
 from farhand.plants.wrappers.filtered import FilteredPlant, Filters
+from farhand.sensing.kalman import steady_gain
 
 
 class Steady(Plant):
@@ -60,6 +61,18 @@ def test_r_of_zero_leaves_the_signal_as_it_is_and_r_may_change_without_a_jump():
     plant.filters.r_wrench = 20.0
     after = run(plant, 1, 500).wrench
     assert 0.0 < after[0] - before[0] < 0.05 * 10.0
+
+
+def test_q_may_change_live_too():
+    """A signal that is said to wander more is followed faster, as by a filter that began so."""
+    inner = Steady()
+    plant = FilteredPlant(inner, 2, 2)
+    inner.sample.v[:] = 0.0
+    run(plant, 500)
+    plant.filters.q = 12.5
+    run(plant, 100, 600)
+    inner.sample.v[:] = 1.0
+    assert run(plant, 1, 800).v[0] == pytest.approx(steady_gain(12.5, 20.0), rel=1e-3)
 
 
 def test_the_same_sample_is_not_filtered_twice():

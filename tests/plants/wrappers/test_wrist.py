@@ -109,6 +109,16 @@ def test_warming_shifts_the_zero_unless_it_is_followed():
     assert np.linalg.norm(followed.contact[:3]) < 2.5
 
 
+def test_the_zero_of_two_torques_is_left_to_the_heat_as_published():
+    """One slope for all axes: the first four are followed to 5 %, the last two drift away."""
+    plant = wrist(heating=0.1, wrench=np.zeros(6), slope=np.full(6, 0.1), noisy=False, shaken=False)
+    plant.faults.refresh()
+    mean(plant, 1.0)
+    left = plant.conditioner.raw
+    np.testing.assert_allclose(left[:4], -0.05 * 2.4, atol=0.05)
+    np.testing.assert_allclose(left[4:], 2.4, atol=0.05)
+
+
 def test_a_shaken_arm_is_noisier_than_one_at_rest():
     """At full acceleration the published 2.5 N, at rest 0.14 N."""
     calm, shaken = wrist(), wrist()
