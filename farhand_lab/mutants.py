@@ -303,7 +303,7 @@ def run_tests(tests: list[str]) -> list[str]:
 
 
 def reach(file: str, limit: float) -> dict[str, Any]:
-    """Run a test file in plain Python: the time of each test that passes, and the lines it ran."""
+    """Run a test file: the time of each test that passes, and the lines it ran; None if not."""
     from coverage import Coverage
 
     def stop(*_: object) -> None:
@@ -323,7 +323,8 @@ def reach(file: str, limit: float) -> dict[str, Any]:
         for line, tests in data.contexts_by_lineno(source).items():
             for test in usable.intersection(tests):
                 lines[test].setdefault(str(Path(source).relative_to(here)), []).append(line)
-    return {test: {"seconds": reports.times[test], "lines": lines[test]} for test in usable}
+    rows = {test: {"seconds": reports.times[test], "lines": lines[test]} for test in usable}
+    return dict.fromkeys(reports.times) | rows
 
 
 def copy_project(to: Path) -> Path:
@@ -355,22 +356,24 @@ class Bench:
     def record(self, file: str) -> None:
         """Find out which lines the tests of a file reach, once per state of the code."""
         path = ROOT / OUT / "reach" / f"{digest(file)}.json"
-        if not path.exists() or path.read_text() == "{}":
-            # Without numba's compiler lines can be followed, and take their time.
-            plain = {"NUMBA_DISABLE_JIT": "1"}
-            limit = self.options.test_seconds
-            rows = in_child(lambda: reach(file, limit), self.tree, 100.0 * limit, plain)
-            if not rows:
-                # Some need the compiler; then at least the lines outside of kernels are known.
-                rows = in_child(lambda: reach(file, limit), self.tree, 100.0 * limit, self.numba)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if rows is None:
-                print(f"{file} does not come to its end in plain Python, and judges nothing")
-            else:
-                # Several runs may share the folder: nobody reads half a file.
-                part = path.with_suffix(f".{os.getpid()}")
-                part.write_text(json.dumps(rows))
-                part.replace(path)
+        if path.exists():
+            return
+        limit, rows = self.options.test_seconds, dict[str, Any]()
+        # Without numba's compiler lines can be followed, and take their time. Tests that need the
+        # compiler, or its speed, are followed outside of kernels.
+        for settings in ({"NUMBA_DISABLE_JIT": "1"}, self.numba):
+            if not rows or None in rows.values():
+                found = in_child(lambda: reach(file, limit), self.tree, 100.0 * limit, settings)
+                rows = (found or {}) | {test: row for test, row in rows.items() if row}
+        rows = {test: row for test, row in rows.items() if row}
+        if not rows:
+            print(f"{file} does not come to its end, and judges nothing")
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Several runs may share the folder: nobody reads half a file.
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps(rows))
+        part.replace(path)
 
     def judge(self, mutant: Mutant, tests: list[str], seconds: float) -> tuple[str, str]:
         """Its verdict, and the test that caught it."""

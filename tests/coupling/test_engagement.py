@@ -55,7 +55,7 @@ def test_whatever_is_asked_for_the_gain_stays_between_zero_and_one_and_never_jum
             before = gain
 
 
-def test_every_engagement_has_a_number_of_its_own():
+def test_engagements_are_counted():
     """The other end of a link tells a new one from the last."""
     engagement = Engagement()
     numbers = []
@@ -63,9 +63,11 @@ def test_every_engagement_has_a_number_of_its_own():
         engagement.engage()
         numbers.append(engagement.number)
         engagement.release()
-    assert len(set(numbers)) == 3
+    assert numbers == [1, 2, 3]
     engagement.engage(41)
     assert (engagement.number, engagement.wanted) == (41, True)
+    engagement.engage()
+    assert engagement.number == 42
 
 
 def test_nothing_is_engaged_at_the_start():

@@ -169,7 +169,7 @@ class HalfSpace(HapticObject):
         u, v = np.subtract(p2, p1), np.subtract(p3, p1)
         n = np.cross(u, v)
         area, sides = float(np.linalg.norm(n)), float(np.linalg.norm(u) * np.linalg.norm(v))
-        if not area > 1e-6 * sides or sides == 0.0:
+        if not area > 1e-6 * sides:
             raise BadValue("three places on a line make no plane: touch corners of a triangle")
         n = n / area
         side = float(n @ np.subtract(free, p1))

@@ -190,6 +190,6 @@ class Rendering:
             return self.direct.step(effort, dt) if self.direct.gap > 0.0 else effort
         if now_ns >= self._due_ns:
             period_ns = round(1e9 / self.rate)
-            self._due_ns = now_ns + period_ns - (now_ns - self._due_ns) % period_ns
+            self._due_ns = now_ns + period_ns - now_ns % period_ns
             self.springs.update(self.pull, position, rotation, effort)
         return self.pull.wrench(position, rotation, twist)

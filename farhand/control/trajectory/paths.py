@@ -231,13 +231,12 @@ class Trajectory:
 
     def at(self, t: float, reference: Reference) -> None:
         """Write pose, twist and acceleration at time ``t`` [s]; outside the points it rests."""
-        index = min(max(bisect_right(self._times, t) - 1, 0), len(self._segments) - 1)
-        first = self.points[index]
         if not self._times[0] <= t < self._times[-1]:
             point = self.points[0] if t < self._times[0] else self.points[-1]
             reference.stand(point.position, point.rotation)
             return
-        curve, axis, along = self._segments[index]
+        index = bisect_right(self._times, t) - 1
+        first, (curve, axis, along) = self.points[index], self._segments[index]
         rows = curve.at(t - first.time)
         reference.position[:], reference.twist[:3], reference.acceleration[:3] = rows[:, :3]
         angle, rate, growth = rows[:, 3].tolist()

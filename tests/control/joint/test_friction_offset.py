@@ -56,6 +56,22 @@ def test_at_rest_what_the_hand_and_the_command_push_together_counts(arm):
     np.testing.assert_array_equal(deaf, unmeasured)
 
 
+def test_slow_joints_are_helped_partly_by_motion_and_partly_by_load(arm):
+    """The equation of the docstring at a speed and a load of half their thresholds; a hand that the
+    command just balances counts for nothing.
+    """
+    law, hand = (
+        FrictionOffset(coulomb=COULOMB, share=0.5),
+        np.array([3.0, 2.0, -1.0, 0.2, 0.1, 0.3]),
+    )
+    at_speed(arm, np.full(6, -0.01))
+    moving = np.tanh(-0.5)
+    for command in (0.25, -0.25, 0.0):
+        found = law.torque(arm, np.full(6, command) - hand @ arm.J, hand)
+        direction = moving + (1.0 - abs(moving)) * np.tanh(command / 0.5)
+        np.testing.assert_allclose(found, 0.5 * COULOMB * direction, rtol=1e-9)
+
+
 def test_nothing_moves_and_nothing_pushes_so_nothing_is_added(arm):
     """At rest the offset is zero."""
     offset = FrictionOffset(coulomb=COULOMB).torque(

@@ -64,6 +64,7 @@ def test_the_dead_band_passes_a_place_once_and_then_only_what_differs() -> None:
         (2e-3, 0.0, 0.0),
     ]
     assert [band.step(np.array(place)) for place in places] == [True, False, False, True, False]
+    assert band.passed == 2
 
 
 def test_one_joint_moves_by_itself_while_nothing_leads_the_limb() -> None:

@@ -53,9 +53,11 @@ def test_a_tripped_arm_is_held_and_let_go_of_softly_after_a_reset():
     held = controller.step(asked, 1).value - controller.arm.gravity
     assert controller.holding and np.abs(held).max() > 1.0
     asked.tripped = False
+    first = controller.step(asked, 2).value - controller.arm.gravity
+    np.testing.assert_allclose(first, (1.0 - 1e-3 / RELEASE_TIME_S) * held, rtol=1e-9)
     left = [
         np.abs(controller.step(asked, n).value - controller.arm.gravity).max()
-        for n in range(2, 2 + 300)
+        for n in range(3, 3 + 300)
     ]
     assert not controller.holding
     assert np.abs(np.diff(left)).max() < 1.01 * np.abs(held).max() * 1e-3 / RELEASE_TIME_S
