@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core import config
 
 from farhand.mapping.ik import Chain, Model
 from farhand.mapping.ik.chain import _steps
@@ -18,6 +19,7 @@ from farhand.mapping.ik.kernel import (
     forward,
     jacobian,
     pose_error,
+    prepare,
     rotation_log,
 )
 from farhand.robots import load_robot
@@ -242,3 +244,9 @@ def test_a_descent_that_cannot_go_on_gives_up(powerball) -> None:
     # four more steps of less than a thousandth each
     before, cost = (linear**2 + (0.3 * angular) ** 2 for linear, angular, _ in ends)
     assert 0.995 * before < cost < before
+
+
+def test_there_is_nothing_to_prepare_where_the_compiler_is_switched_off(monkeypatch) -> None:
+    """A kernel is then a plain function: a solver in a debugger used to end in an error here."""
+    monkeypatch.setattr(config, "DISABLE_JIT", 1)
+    prepare({crooked: ()})

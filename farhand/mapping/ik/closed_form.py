@@ -162,7 +162,7 @@ def three_rotations(h1: Array, h2: Array, h3: Array, R: Array, out: Array) -> bo
         # the outer axes line up
         if along * along > 1.0 - 1e-14:
             out[row, 0] = 0.0
-            out[row, 2] = _rest(h1, h2, h3, 0.0, angle, R)
+            out[row, 2] = _rest(h2, h3, angle, R)
         else:
             turn(h2, -angle, h1, middle)
             out[row, 2] = -angle_onto(h3, middle, start)
@@ -170,8 +170,8 @@ def three_rotations(h1: Array, h2: Array, h3: Array, R: Array, out: Array) -> bo
 
 
 @compiled
-def _rest(h1: Array, h2: Array, h3: Array, first: float, second: float, R: Array) -> float:
-    """The angle about h3 that is left when the other two are known."""
+def _rest(h2: Array, h3: Array, second: float, R: Array) -> float:
+    """The angle about h3 that is left when the first is zero and the second is known."""
     helper = np.zeros(3)
     smallest = 0
     for i in range(3):
@@ -180,7 +180,6 @@ def _rest(h1: Array, h2: Array, h3: Array, first: float, second: float, R: Array
     helper[smallest] = 1.0
     image = np.empty(3)
     times(R, helper, image)
-    turn(h1, -first, image, image)
     turn(h2, -second, image, image)
     return angle_onto(h3, helper, image)
 

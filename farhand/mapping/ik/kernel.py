@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit, typeof
-from numba.core import event
+from numba.core import config, event
 
 LIMIT_AVOIDANCE = 1.0
 """How strongly joints near their limit are spared, [-]; found by counting jumps on random paths."""
@@ -37,7 +37,12 @@ class _CompileNotice(event.Listener):
 
 
 def prepare(calls: Mapping[Any, tuple[Any, ...]]) -> None:
-    """Compile kernels for arguments like these, or load them from the cache, without a call."""
+    """Compile kernels for arguments like these, or load them from the cache, without a call.
+
+    Nothing is to be done where numba is switched off (``NUMBA_DISABLE_JIT=1``), as in a debugger.
+    """
+    if config.DISABLE_JIT:
+        return
     with event.install_listener("numba:compile", _CompileNotice()):
         for kernel, arguments in calls.items():
             kernel.compile(tuple(map(typeof, arguments)))
