@@ -121,7 +121,6 @@ class Replay(SpringCoupling):
         self.reached = 0
         self._places = np.array([point.position for point in self.points])
         self._clock = self._held = 0.0
-        self._length = 1.0
         self._channel = np.zeros(1)
 
     def record(self, stream: Channels) -> None:

@@ -132,13 +132,14 @@ def _steps(fastest: float, seconds: float, travel: float) -> ProtocolPhase:
     hold = seconds / (2 * SPEEDS)
     knots = [(0.0, 0.0)]
     for speed in speeds:
-        once = min(hold, travel / speed)
+        # A fifth is left for ramps: from one speed to the next they do not cancel out.
+        once = min(hold, 0.8 * travel / speed)
         for _ in range(max(1, int(hold / once))):
             for way in (1.0, -1.0):
                 start = knots[-1][0]
                 ramp = min(0.2, 0.1 * once)
                 knots += [(start + ramp, way * speed), (start + once, way * speed)]
-    knots.append((knots[-1][0] + 0.2, 0.0))
+    knots.append((knots[-1][0] + ramp, 0.0))
     time, setpoint = np.array(knots).T
     return ProtocolPhase("steady speeds", "velocity", time, setpoint)
 

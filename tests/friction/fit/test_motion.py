@@ -216,6 +216,9 @@ def test_a_tick_is_found_from_few_levels_and_from_gaps_in_the_grid():
     assert find_tick(off) == pytest.approx(1e-3, rel=1e-3)
     assert find_tick(1e-3 * counts + 3e-4 * rng.random(1200)) == 0.0
     assert find_tick(rng.random(1000)) == 0.0
+    # five digits of a long way: the first guess is off by a tick and a half at its end
+    rounded = np.round(1.5708e-3 * np.arange(3000), 5)
+    assert find_tick(rounded) == pytest.approx(1.5708e-3, rel=1e-5)
 
 
 def test_the_band_with_the_least_uncertainty_is_taken_among_those_that_can_be():

@@ -76,20 +76,30 @@ def test_loops_before_sliding_are_a_sine_of_a_third_of_the_torque():
 
 @pytest.mark.parametrize("travel", [np.inf, 1.0])
 def test_steady_speeds_are_held_both_ways_by_equal_ratios(travel):
-    """Twelve from a hundredth up; each as long as the travel lets it, ramps of a tenth of that."""
+    """Twelve from a hundredth up; each for four fifths of the travel, ramps of a tenth of that."""
     phase = phases(travel=travel)["steady speeds"]
     speeds = np.geomspace(0.02, 2.0, 12)
     hold, at = 540.0 / 24.0, 0.0
     expected = [(0.0, 0.0)]
     for speed in speeds:
-        once = min(hold, travel / speed)
+        once = min(hold, 0.8 * travel / speed)
         for _ in range(max(1, int(hold / once))):
             for way in (1.0, -1.0):
                 expected.append((at + min(0.2, 0.1 * once), way * speed))
                 expected.append((at + once, way * speed))
                 at += once
-    expected.append((at + 0.2, 0.0))
+    expected.append((at + min(0.2, 0.1 * once), 0.0))
     np.testing.assert_allclose(np.column_stack([phase.time, phase.setpoint]), expected)
+
+
+@pytest.mark.parametrize(
+    ("fastest", "travel"), [(2.0, 0.081), (5.0, 0.3), (2.0, 1.0), (2.0, 1.5), (1.0, 3.0)]
+)
+def test_no_phase_goes_further_than_the_joint_may(fastest, travel):
+    """Ramps included, from the first speed to the last."""
+    for phase in phases(fastest=fastest, travel=travel, minutes=5.0).values():
+        if phase.mode == "velocity":
+            assert travel_of(phase) < 1.002 * travel, phase.name
 
 
 @pytest.mark.parametrize("travel", [np.inf, 0.3])

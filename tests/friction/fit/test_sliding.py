@@ -314,3 +314,15 @@ def test_the_regressor_has_one_column_for_each_term_in_their_order():
     assert Terms(stribeck=True, shape=None).nonlinear == ["stribeck_velocity", "shape"]
     assert Terms().nonlinear == [] and Terms(stribeck=True).nonlinear == ["stribeck_velocity"]
     assert Terms(inertia=0.1).names == ["coulomb", "viscous", "offset"]
+
+
+def test_steady_speeds_alone_show_friction_and_say_nothing_of_inertia():
+    """Accelerations of exactly zero are no trouble."""
+    plain = swung(8.0)
+    v = np.repeat([0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0], 200)
+    motion = replace(plain, velocity=v, acceleration=np.zeros(1600))
+    motion = replace(motion, torque=motion.smooth(0.5 * np.sign(v)) + 0.2 * v)
+    curve = fit_sliding(motion, Terms(), np.ones(1600, dtype=bool))
+    assert curve.values["coulomb"] == pytest.approx(0.5, rel=1e-3)
+    assert curve.values["viscous"] == pytest.approx(0.2, rel=1e-3)
+    assert curve.rms < 1e-3
