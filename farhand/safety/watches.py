@@ -76,7 +76,7 @@ class OverheatStop:
 
     def __post_init__(self) -> None:
         self.trip: Trip | None = None
-        self._last = -math.inf
+        self._last = math.nan
 
     def check(self, temperature: float | None, flag: bool, now_ns: int) -> bool:
         """Whether the arm may move; the temperature [°C] is None if it is not measured."""
@@ -175,7 +175,8 @@ class OverheatWatch:
                 stop.reset()
             except BadValue as error:
                 guard.stop(now_ns, "overheat", str(error))
-        if not stop.check(self._sensor.reading, self._sensor.hot, now_ns) and stop.trip is not None:
+        stop.check(self._sensor.reading, self._sensor.hot, now_ns)
+        if stop.trip is not None:
             guard.stop(now_ns, stop.trip.kind, stop.trip.reason)
 
 

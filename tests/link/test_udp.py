@@ -133,16 +133,18 @@ def test_a_taken_ipv6_address_is_named_with_brackets():
     first.close()
 
 
+@pytest.mark.parametrize("others", [["127.0.0.2"], ["127.0.0.2", "127.0.0.4"]])
 @pytest.mark.parametrize("listens", ["127.0.0.1", "127.0.0.3"])
-def test_a_name_with_several_addresses_is_tried_at_each(listens, monkeypatch):
+def test_a_name_with_several_addresses_is_tried_at_each(listens, others, monkeypatch):
     """Whichever answers is the peer; the others get nothing more."""
     follower = UdpWire(listen=(listens, 0))
     port = follower.address[1]
     kind = (socket.AF_INET, socket.SOCK_DGRAM, 17, "")
-    found = [(*kind, (f"127.0.0.{n}", port)) for n in (1, 2, 3)]
+    hosts = sorted([listens, *others])
+    found = [(*kind, (host, port)) for host in hosts]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     leader = UdpWire(connect=("robot.example", port))
-    assert [host for host, _ in leader.tried] == ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    assert [host for host, _ in leader.tried] == hosts
     leader.send(b"hello")
     assert heard(follower) == b"hello"
     follower.reply(b"welcome")

@@ -229,6 +229,8 @@ def test_a_stale_sample_trips(guard):
     assert "0.150 s old (limit 0.1 s)" in guard.trip.reason
     guard.reset()
     assert guard.check(sample_of(time_ns=5000 * MS), 5100 * MS) and guard.trip is None
+    assert not guard.check(sample_of(time_ns=5000 * MS), 5150 * MS)
+    assert "0.150 s old" in guard.trip.reason
 
 
 def test_torques_beyond_the_limits_are_cut_not_tripped_on(guard):

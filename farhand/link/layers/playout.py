@@ -13,8 +13,8 @@ KEPT = 2048
 LOOK_BACK_NS = 2_000_000_000
 """Least time for which a late packet is remembered; twice that at most, [ns]."""
 
-SLOWER, FASTER = 0.2, 0.02
-"""How much slower or faster than real time it plays while the age adapts, [-]."""
+FASTER = 0.02
+"""How much faster than real time it plays while the age shrinks, [-]."""
 
 
 class Playout:
@@ -28,9 +28,10 @@ class Playout:
     .. math:: x = x_0 + s\,d + s(1-s)\bigl((1-s)(h v_0 - d) - s(h v_1 - d)\bigr),
               \qquad d = x_1 - x_0
 
-    and everything else the straight line. Time never jumps: it plays slower while the age grows and
-    faster while it shrinks. Without a newer packet it holds the last one. Over an even link nothing
-    is added to the age. Energies are not played out: an end knows at once what it may spend.
+    and everything else the straight line. Time never jumps: without a newer packet it holds the
+    last one while the age grows, and it plays faster while the age shrinks. Over an even link
+    nothing is added to the age. Energies are not played out: an end knows at once what it may
+    spend.
 
     Attributes:
         age_ns: of what is played, by the times of the packets, [ns].
@@ -119,12 +120,7 @@ class Playout:
         if now_ns - self._since_ns > LOOK_BACK_NS:
             self._latest, self._since_ns = (age_ns, self._latest[0]), now_ns
         self._latest = max(self._latest[0], age_ns), self._latest[1]
-        latest_ns = max(self._latest)
-        if latest_ns > self.age_ns:
-            self.age_ns = min(latest_ns, self.age_ns + round(SLOWER * dt_ns))
-        else:
-            self.age_ns = max(latest_ns, self.age_ns - round(FASTER * dt_ns))
-        self.age_ns = max(self.age_ns, age_ns)
+        self.age_ns = max(*self._latest, self.age_ns - round(FASTER * dt_ns))
 
     def _between(self, older: int, newer: int, s: float, h: float) -> None:
         """The state a share s of the way from one packet to the next, h [s] later."""

@@ -194,7 +194,7 @@ class LeaderPort(EnergyPort):
     def _watch(self, dt: float) -> None:
         """Estimate how fast the other end takes energy out."""
         if dt > 0.0:
-            share = min(1.0, dt / max(self.round_trip, dt))
+            share = dt / max(self.round_trip, dt)
             self.pace += share * ((self.heard_taken - self._known_taken) / dt - self.pace)
         self._known_taken = self.heard_taken
 
