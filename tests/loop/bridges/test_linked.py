@@ -227,6 +227,27 @@ def test_silence_parts_and_an_old_request_is_not_carried_out_when_the_link_retur
     assert played.wanted and played.end.engagement.number == 9 and played.end.trip is None
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_state_that_is_too_old_parts_where_the_clocks_are_not_shared(shared):
+    """Packets that come regularly but late, as from a full buffer. By clocks that are compared, a
+    packet counts as half a round trip older than it seems: 95 ms and 5 ms are the limit of 100.
+    """
+    played = Played("leader", engagement_id=7)
+    played.end.endpoint.connect(played.there, played.back, shared_clock=shared)
+    played.end.watchdog.silence, played.end.watchdog.age = 10.0, 0.1
+    played.run(30).end.pending = True
+    played.run(2).says |= {"engaged": True, "engagement_id": 8}
+    played.run(20).back.delay_ns = 97 * MS
+    # one packet is from this very tick: it is 95 ms old after as many more
+    played.run(95)
+    assert played.wanted and played.end.trip is None
+    played.run(10)
+    assert played.wanted is shared
+    if not shared:
+        said = "the newest packet of the follower is 0.101 s old (limit 0.1 s)"
+        assert played.end.trip.reason == said
+
+
 def test_silence_after_a_farewell_is_no_fault():
     """The other side has ended."""
     played = coupled()
