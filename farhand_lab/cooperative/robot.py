@@ -367,7 +367,7 @@ POSTURE = np.array([0.0, 0.0, 90.0, 0.0, 20.0, 0.0]) * DEGREE
 """The other joints while joint 2 is measured, [rad]."""
 
 
-class ServoedArm:
+class StiffArm:
     """The arm of the rig with its gears and spring; every joint is held by a stiff servo.
 
     Args:
@@ -411,7 +411,7 @@ def settled(side: float) -> tuple[Array, Array]:
     """
     stops = side * np.arange(-100, 101, 5) * DEGREE
     start = np.where(np.arange(6) == 1, stops[0] - side * 5 * DEGREE, POSTURE)
-    arm, h, angles, torques = ServoedArm(start), 1e-9 * PLANT_NS, [], []
+    arm, h, angles, torques = StiffArm(start), 1e-9 * PLANT_NS, [], []
     moving, count, last = round(0.3 / h), round(0.6 / h), round(0.05 / h)
     goal, still = start.copy(), np.zeros(6)
     for stop in stops:
@@ -453,7 +453,7 @@ def spring_identification() -> Finding:
 
 def _skew(model: str) -> float:
     """Mean error of joint 2 that swings ±20° with another unit's spring compensated, [°]."""
-    arm, h, errors, omega = ServoedArm(POSTURE, model), 1e-9 * PLANT_NS, [], np.pi
+    arm, h, errors, omega = StiffArm(POSTURE, model), 1e-9 * PLANT_NS, [], np.pi
     goal, rate = POSTURE.copy(), np.zeros(6)
     for step in range(round(4.0 / h)):
         goal[1] = 20 * DEGREE * np.sin(omega * step * h)

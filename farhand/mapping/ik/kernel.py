@@ -41,7 +41,7 @@ def prepare(calls: Mapping[Any, tuple[Any, ...]]) -> None:
 
     Nothing is to be done where numba is switched off (``NUMBA_DISABLE_JIT=1``), as in a debugger.
     """
-    if config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return
     with event.install_listener("numba:compile", _CompileNotice()):
         for kernel, arguments in calls.items():

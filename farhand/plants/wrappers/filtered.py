@@ -27,7 +27,8 @@ class Filters:
 class FilteredPlant(WrappedPlant):
     """A plant with the published filters, which start at zero.
 
-    A missing wrench only makes its filter less certain. A sample that is not a number is passed on as it is, so that the guard notices.
+    A missing wrench only makes its filter less certain. A sample that is not a number is passed on
+    as it is, so that the guard notices.
     """
 
     def __init__(self, plant: Plant, nq: int, nv: int, filters: Filters | None = None) -> None:
