@@ -39,8 +39,8 @@ def box(
 ) -> Robot:
     """A free, rigid box, to be placed in a world like a robot; its tool point is its middle.
 
-    Box and table touch by the engine's own contact, as do box and pads. Nothing else collides with
-    them.
+    A box touches its table, pads and other boxes by the engine's own contact. Nothing else collides
+    with it.
 
     Args:
         size: edges along x, y and z, [m].
