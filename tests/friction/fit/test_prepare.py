@@ -86,11 +86,12 @@ def test_torque_is_interpolated_over_twenty_samples_or_50_ms_and_no_more():
         *((0.045, 1e-3, False), (0.06, 1e-3, True)),
     ):
         log = gapped(gap, step)
-        at, ends = log.time + 0.0137, (log.time[log.time < 2.0].max(), 2.0 + gap)
-        known = at <= log.time[-1]
-        if is_pause:
-            known &= ~((at > ends[0]) & (at < ends[1]))
-        np.testing.assert_array_equal(shift_torque(log, 0.0137).time, log.time[known])
+        for late in (0.0137, 0.0004):
+            at, ends = log.time + late, (log.time[log.time < 2.0].max(), 2.0 + gap)
+            known = at <= log.time[-1]
+            if is_pause:
+                known &= ~((at > ends[0]) & (at < ends[1]))
+            np.testing.assert_array_equal(shift_torque(log, late).time, log.time[known])
 
 
 def smooth(log: JointLog, band: float = 15.0) -> Motion:

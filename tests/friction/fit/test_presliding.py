@@ -185,13 +185,13 @@ def test_a_tick_hides_the_stiffness_and_the_note_says_from_where_on():
 
 def test_each_bristle_has_a_hundredth_of_the_stiffness_of_the_contact():
     """And snaps at three times the deflection at which they slide on average."""
-    motion = swung(2.0, 1e-3)  # too small to snap: a hundred springs side by side
+    motion = swung(0.8, 1e-3)  # too small to snap: a hundred springs side by side
     out, notes = found_in("bristle", motion, 1000.0 * (motion.position - motion.position[0]))
     one = out["stiffness"]
     assert notes == [] and one.identified and one.value == pytest.approx(10.0, rel=0.05)
     assert 5.0 < one.low < one.value < one.high < 20.0
     assert out["deflection"].value == pytest.approx(3.0 * 0.8 / (100.0 * one.value))
-    reset, _ = found_in("reset-integrator", swung(2.0))
+    reset, _ = found_in("reset-integrator", swung(0.8))
     assert reset["deflection"].value == pytest.approx(0.8 / reset["stiffness"].value)
     assert reset["stiction"].value == 0.0
 
