@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
 from farhand.control.tool.computed_torque import ComputedTorque
 from farhand.control.tool.task import PoseLoop
+from farhand.control.trajectory.paths import Reference
 from farhand.loop.station import Station
 from farhand.mapping.ik import Solver
 from farhand.parameters import assign
@@ -38,6 +41,30 @@ def test_an_exact_model_on_an_ideal_plant_follows_exactly():
     log = ideal(controller, ROBOT.home, 1.0)
     assert np.abs(log.error).max() < 1e-8
     assert np.linalg.norm(log.position[-1] - log.position[0]) > 0.02
+
+
+def test_a_path_begins_when_it_was_told_to():
+    """Half a second after its beginning, at 1.5 s, the tool is sent where the path is at 0.5 s."""
+    (controller, asked), expected = standing(), Reference()
+    controller.step(asked, 0)
+    controller.follow(path("TA.1"), 1_000_000_000)
+    controller.step(asked, 1_500_000_000)
+    path("TA.1").at(0.5, expected)
+    for name in ("position", "rotation", "twist", "acceleration"):
+        found = getattr(controller.reference, name)
+        np.testing.assert_allclose(found, getattr(expected, name), atol=1e-12)
+
+
+def test_without_a_path_the_tool_is_sent_to_the_couplings_target():
+    """Its pose and its twist; the acceleration is that of the loop."""
+    controller, asked = standing(kp=100.0, kd=20.0, kpo=0.0, kdo=20.0)
+    controller.step(asked, 0)
+    arm, way = controller.arm, np.array([0.01, -0.02, 0.03])
+    twist = np.array([0.1, 0.2, -0.1, 0.3, 0.0, -0.2])
+    asked.target = SimpleNamespace(position=arm.position + way, rotation=arm.rotation, twist=twist)
+    found = arm.J @ controller.acceleration(asked, 4_000_000)
+    np.testing.assert_allclose(found[:3], 100.0 * way + 20.0 * twist[:3], atol=1e-6)
+    np.testing.assert_allclose(found[3:], 20.0 * twist[3:], atol=1e-6)
 
 
 def test_at_rest_it_carries_the_weight_and_cancels_what_pushes():
