@@ -72,7 +72,7 @@ class Line(Channel):
         ahead = f"it already has a {role} whose clock is ahead of this one's; end that one first"
         self._busy = json.dumps({**self._terms, "busy": ahead}).encode()
         seal.admits = self._admits
-        self._begun = seal.role == "leader"
+        self._begun = False
         self._heard_ns = self._next_ns = AT_ONCE
         self._peer: Peer | None = None
         self._arrived: list[bytes] = []

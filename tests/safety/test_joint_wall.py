@@ -71,6 +71,8 @@ def test_limits_without_room_are_refused():
     for upper in (np.full(2, both - 1e-3), np.array([2.0, 0.3]), np.full(3, 2.0)):
         with pytest.raises(BadValue, match="room"):
             JointWall().watch(np.zeros(2), upper)
+    with pytest.raises(BadValue, match="room"):
+        JointWall().watch(np.full(2, 3.0), np.full(2, 3.3))
 
 
 def test_the_clearance_is_the_distance_from_the_nearer_limit():

@@ -62,6 +62,7 @@ def test_letting_go_parts_and_a_new_grip_couples_again_a_hundred_times():
             watch.step(k * MS)
             assert bridge.coupled is coupled
     assert len(said) == 200
+    assert said[0].startswith("handle let go") and said[1] == "handle gripped again: coupled"
 
 
 def test_an_engagement_without_a_grip_does_not_last():
@@ -107,10 +108,11 @@ def test_heat_trips_and_a_reset_holds_only_when_it_has_cooled_down():
     assert guard.trip is not None and "cannot reset" in guard.trip.reason
     sensor.reading = 100.0
     watch.step(3 * MS)
+    watch.step(4 * MS)
     # cool again, and latched until the guard is reset
     assert stop.trip is not None and guard.trip is not None
     guard.reset()
-    watch.step(4 * MS)
+    watch.step(5 * MS)
     assert guard.trip is None
 
 
