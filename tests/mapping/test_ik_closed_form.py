@@ -221,3 +221,15 @@ def test_a_straight_arm_and_one_that_reaches_straight_up_have_their_branches(elb
             place = model.pose(row)
             np.testing.assert_allclose(place.position, position, atol=1e-7)
             np.testing.assert_allclose(place.rotation, rotation, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_an_arm_that_stands_elsewhere_has_the_same_branches(name: str) -> None:
+    """Its axes, its tool and the pose moved alike."""
+    robot = load_robot(name)
+    chain, away = Chain.of(robot), np.array([0.3, -0.2, 0.5])
+    moved = replace(chain, points=chain.points + away, tool_position=chain.tool_position + away)
+    position, rotation = Model(robot).pose(np.linspace(0.4, 1.1, chain.n))
+    found = ClosedForm(moved).solve(position + away, rotation, 0.7)
+    wanted = ClosedForm(chain).solve(position, rotation, 0.7)
+    np.testing.assert_allclose(np.exp(1j * found), np.exp(1j * wanted), atol=1e-7)

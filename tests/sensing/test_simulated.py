@@ -323,7 +323,7 @@ def test_a_sensor_warms_towards_its_final_temperature():
 def test_a_thermometer_has_its_offset_its_range_and_flicker_up_to_a_bound():
     """Values are taken at the first sample of a conversion; steps are multiples of one."""
     rng, time = np.random.default_rng(10), np.arange(0.0, 750.0, 0.25)
-    fine = Thermometer(resolution=1e-6, flicker=0.02, offset=0.5)
+    fine = Thermometer(resolution=1e-6, offset=0.5)
     read = fine.stream(time, np.full(len(time), 30.0), rng)
     assert 30.519 < read.max() <= 30.52 + 1e-6 and 30.48 - 1e-6 <= read.min() < 30.481
     assert np.count_nonzero(np.diff(read)) == 999
