@@ -54,3 +54,14 @@ def test_a_corner_left_out_a_line_or_no_limb_is_refused_and_changes_nothing() ->
     assert board.touches == 2 and board.surface is None
     touch(board, 3, 0.3, 0.1, 0.0)
     assert board.surface is not None
+
+
+def test_a_second_board_is_free_where_the_limb_comes_from_then() -> None:
+    """Not where it came from to the first."""
+    board = Board()
+    for side in (0.1, -0.1):
+        board.observe(np.array([0.0, 0.0, side]))
+        for number, place in enumerate([(0.1, 0.0), (0.0, 0.1), (-0.1, 0.0)], 1):
+            touch(board, number, *place, 0.0)
+        assert board.surface is not None and board.surface.normal[2] == np.sign(side)
+        assign({"board": board}, "board.touches", 0)

@@ -172,3 +172,19 @@ def test_a_heavier_plant_than_the_model_still_arrives_with_integral_action():
     log = ArmBench(setup, controller).run(1.5)
     assert log.trip is None
     assert np.linalg.norm(log.error[-1]) < 2e-3 < np.linalg.norm(log.error, axis=1).max()
+
+
+def test_after_a_stop_nothing_is_left_of_what_was_integrated():
+    """Held a centimetre from its target for a second, then stopped: it starts again at rest."""
+    controller, asked = standing(ki=1000.0, kio=100.0)
+    arm = controller.arm
+    asked.target = SimpleNamespace(
+        position=arm.position + 0.01, rotation=arm.rotation.copy(), twist=np.zeros(6)
+    )
+    for tick in range(250):
+        controller.step(asked, tick * 4_000_000)
+    asked.target, asked.tripped = None, True
+    controller.step(asked, 1_000_000_000)
+    asked.tripped = False
+    controller.step(asked, 1_004_000_000)
+    np.testing.assert_allclose(controller.acceleration(asked, 1_008_000_000), 0.0, atol=1e-9)

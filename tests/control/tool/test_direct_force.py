@@ -166,3 +166,13 @@ def test_a_change_of_mode_fades_in_and_holds_what_it_finds(mode: str):
     np.testing.assert_allclose(controller.step(asked, 8_000_000).value, before, atol=0.05 * 29.0)
     if mode != "compliance":
         np.testing.assert_allclose(controller.reference.rotation, controller.arm.rotation)
+
+
+@pytest.mark.parametrize("selection", ["task", "least-norm", "least-energy"])
+def test_while_the_orientation_is_held_a_moment_at_the_wrist_does_not_act(selection: str):
+    """At rest τ = g + k_p Jᵀ (f, 0): the pads may twist the tool as they like."""
+    controller, asked = standing(kp=10.0, mode="hold", selection=selection)
+    asked.wrench = WRENCH
+    force = np.concatenate([WRENCH[:3], np.zeros(3)])
+    expected = controller.arm.gravity + 10.0 * force @ controller.arm.J
+    np.testing.assert_allclose(controller.step(asked, 0).value, expected, atol=1e-9)

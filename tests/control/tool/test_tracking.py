@@ -138,3 +138,15 @@ def test_a_loop_with_the_wrong_number_of_joints_is_refused():
     arm = Arm.of(load_robot("iiwa14"))
     with pytest.raises(BadValue, match="limits for 6 joints, the arm has 7"):
         TrackingController(arm, SOLVER, Placement(), np.ones(7), LimitedPD())
+
+
+def test_after_a_stop_it_starts_like_an_arm_that_has_always_stood_there():
+    """The error of before the stop makes no rate: a step of a millimetre is no kick."""
+    loop = Loop().aim((0.0, 0.1, 0.0)).run(12)
+    loop.asked.target = None
+    loop.run(15)
+    fresh = Loop()
+    fresh.arm.update(loop.arm.q.copy(), np.zeros(6))
+    for each in (loop, fresh):
+        each.aim((0.0, -0.001, 0.0)).run(3)
+    np.testing.assert_allclose(loop.commands[-3:], fresh.commands, atol=1e-12)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from farhand.errors import BadValue
 from farhand.friction import make
 from farhand.plants import JointTorque
-from farhand.plants.simulated.mecanum import MecanumPlant, MecanumWheels, along_chord, turned
+from farhand.plants.simulated.mecanum import (
+    LinkMap,
+    MecanumPlant,
+    MecanumWheels,
+    WheelFriction,
+    along_chord,
+    turned,
+)
 from farhand.robots import load_robot
 from farhand.world import Placed, World
 
@@ -99,3 +108,13 @@ def test_a_move_in_world_axes_and_in_the_bases_own_are_one() -> None:
     move_along_arc(pose, own)
     np.testing.assert_allclose(along_chord(pose - before, pose[2]), own, atol=1e-12)
     np.testing.assert_allclose(turned(0.3) @ turned(-0.3), np.eye(3), atol=1e-15)
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.7, -2.0])
+def test_friction_of_four_equal_wheels_is_against_the_motion_whatever_the_heading(yaw) -> None:
+    """F = −4 c/r² v with viscous wheels, and nothing across: a base that rolls is not steered."""
+    q, v = np.array([0.3, -0.1, yaw]), np.array([0.2, 0.1, 0.0])
+    port = SimpleNamespace(nv=3, q=q, v=v)
+    friction = WheelFriction(port, LinkMap(), make("viscous", 4, viscous=0.1))
+    friction.at(1e-3)
+    np.testing.assert_allclose(friction.now, -4.0 * 0.1 / 0.0475**2 * v, atol=1e-9)

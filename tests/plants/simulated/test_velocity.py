@@ -151,3 +151,14 @@ def test_imperfect_actuators_are_felt_by_the_servo_too():
     plant = VelocityPlant(world, "arm", None, Imperfections(actuator_limit=0.1))
     plant.advance(500 * MS)
     assert np.abs(plant.port.q - LWA4P.home).max() > 0.01
+
+
+def test_a_restart_forgets_the_speed_at_which_the_arm_was_switched_off():
+    """To stand still afterwards is no change of velocity."""
+    plant = plant_of(step_limit=np.full(6, 0.04))
+    for share in (0.04, 0.08, 0.12, 0.5):
+        tell(plant, [share, 0, 0, 0, 0, 0], 0.02)
+    assert plant.fault is not None and "change of velocity" in plant.fault
+    plant.restart()
+    tell(plant, np.zeros(6), 0.1)
+    assert plant.fault is None

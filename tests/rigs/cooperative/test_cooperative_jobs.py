@@ -84,3 +84,23 @@ def test_an_object_that_was_weighed_in_two_poses_is_gone_from_the_cell_in_every_
     np.testing.assert_allclose(job.found.com, com, atol=2e-3)
     for turn in turns:
         np.testing.assert_allclose(read(turn)[1], 0.0, atol=0.2)
+
+
+def test_a_weight_that_an_arm_has_not_taken_up_is_a_partner_that_fails():
+    """Once it carries its share, the same reading is explained."""
+    job = job_of(FollowerCarry)
+    job.pace.share = 20.0
+    job.arm.station.side.wrench = np.array([0.0, 0.0, -0.8 * job.weight, 0.0, 0.0, 0.0])
+    assert "a partner fails" in (job.unexplained() or "")
+    job.loaded = job.weight
+    assert job.unexplained() is None
+
+
+def test_every_grasp_is_measured_anew():
+    """What the first grasp read is no part of the second's squeeze."""
+    job = job_of(FollowerCarry)
+    for reading in (40.0, -5.0):
+        job.arm.station.side.wrench = np.full(6, reading)
+        for _ in range(50):
+            job.average()
+        np.testing.assert_allclose(job.mean(), reading)

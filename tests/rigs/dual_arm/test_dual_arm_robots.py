@@ -148,3 +148,11 @@ def test_two_machines_compare_the_robots_and_not_what_their_files_are_called(tmp
     copy.write_text(ARM.format(mass=4.0))
     heavier.write_text(ARM.format(mass=4.001))
     assert told(own) == told(str(copy)) != told(str(heavier))
+
+
+def test_friction_that_the_controller_does_not_know_comes_on_top_of_what_it_knows():
+    """The leader has none of it."""
+    arms = arms_of(*shaped([("rig.model_viscous", 5.0)]))
+    for role, unknown in (("follower", 5.0), ("leader", 0.0)):
+        known, true = (of[role].compile().dof_damping for of in (arms.believed, arms.true))
+        np.testing.assert_allclose(true - known, unknown)

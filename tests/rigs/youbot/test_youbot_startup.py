@@ -115,3 +115,17 @@ def test_a_law_that_raises_while_setpoints_are_streamed_stops_the_arm(monkeypatc
     assert trip.reason.startswith("law 'position-position' raised KeyError: 'gain' (test_youbot")
     assert not bridge.startup.machine.running
     rig.close()
+
+
+def test_the_arm_is_pulled_with_the_stiffness_that_the_sequence_has_reached():
+    """Nothing while slack, and softly on approach: not only shown, but exerted by the spring."""
+    rig = build_rig("youbot", Options(scenario="free", settings=[("rig.startup", True)]))
+    bridge = rig.session.bridges[0]
+    rig.session.run(0.01)
+    bridge.startup.streaming = True
+    for stage, stiffness in (("slack", (0.0, 0.0)), ("soft", (100.0, 10.0))):
+        bridge.startup.tunables.enter(stage)
+        assert bridge._spring(1e-3)
+        pull = bridge.law.spring.pull(np.ones(6), np.zeros(6))
+        np.testing.assert_allclose(pull, np.repeat(stiffness, 3))
+    rig.close()
