@@ -4,12 +4,15 @@ ticks.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.signal import lfilter
 
 from farhand.friction import make
 from farhand.friction.fit.data import JointLog, make_log
 from farhand.friction.fit.fit import Fit
+from farhand.friction.fit.motion import Motion
 
 TICK = 2.0 * np.pi / 65536
 SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.0)
@@ -101,3 +104,24 @@ def bristly(size: float, seconds: float, seed: int = 0, stiffness: float = 1000.
     joint = make("lugre", **truth, stiffness=stiffness, damping=0.5)
     torque = Wave.inertia * a + np.array([joint.step(np.array([one]), 1e-3)[0] for one in v])
     return logged(time, x, torque, 0.005 * rng.standard_normal(len(time)), TICK / 64)
+
+
+def swung(seconds: float = 10.0, step: float = 5e-3, **changes) -> Motion:
+    """Two sines, known exactly."""
+    time = step * np.arange(round(seconds / step))
+    way, w = np.array([[1.2], [0.4]]), 2.0 * np.pi * np.array([[0.11], [0.37]])
+    angle = w * time + np.array([[0.3], [2.0]])
+    v = (way * w * np.cos(angle)).sum(axis=0)
+    a = -(way * w**2 * np.sin(angle)).sum(axis=0)
+    n = len(time)
+    motion = Motion(
+        *(time, (way * np.sin(angle)).sum(axis=0), v, a, np.zeros(n)),
+        piece=np.zeros(n, dtype=int),
+        step=step,
+        bandwidth=20.0,
+        min_speed=1e-3,
+        tick=0.0,
+        source="position",
+        rate=200.0,
+    )
+    return replace(motion, **changes)

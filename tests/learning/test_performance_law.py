@@ -17,7 +17,7 @@ PHASE = np.linspace(0.0, 1.0, 201)
 
 
 def line(push: float = 10.0, **facts) -> Skill:
-    """0.4 m along x and 0.1 m along z in 2 s, a turn of 0.6 rad about z, a push of so many N in −z
+    """0.4 m along x and 0.1 m along z in 2 s, a turn of 0.6 rad about z, a push [N] in −z
     from a third to two thirds of the way.
     """
     touching = np.clip(np.minimum(PHASE - 0.3, 0.7 - PHASE) / 0.05, 0.0, 1.0)
@@ -43,7 +43,7 @@ def engaged(law: Performance, force: list[float] | None = None) -> tuple[Side, S
 
 
 def run(law: Performance, sides: tuple[Side, Side], seconds: float, dt: float = DT) -> None:
-    """So many steps; the tool is wherever the target is."""
+    """Make this number of steps; the tool is wherever the target is."""
     for _ in range(round(seconds / dt)):
         law.step(*sides, dt)
 
@@ -242,7 +242,7 @@ def test_a_force_that_was_not_measured_is_not_kept(kind):
 
 
 def test_phase_force_and_offset_are_recorded():
-    """As they are after the step; engaging again begins anew."""
+    """As they are after the step; engaging again starts from zero."""
     law = performing(line())(approach=0.1)
     kept = {}
 

@@ -215,7 +215,7 @@ def test_waves_that_have_arrived_and_not_been_used_are_there_to_be_used():
 
 
 def test_the_round_trip_of_waves_is_a_mean_that_still_follows_a_change():
-    """Of all samples at first, and after a thousand of about so many."""
+    """Of all samples at first, and after a thousand of about as many."""
     leader, _ = WaveVariables().ports()
     for round_trip in (0.1, 0.3, 0.2, 0.6):
         leader.measure(round_trip)

@@ -81,7 +81,7 @@ GOAL = np.array([0.3, 0.4, -1.2, 0.5, 0.8, 0.1])
 
 
 def steps(solver, start: np.ndarray, count: int) -> np.ndarray:
-    """Joints after so many steps towards GOAL."""
+    """Joints after a number of steps towards GOAL."""
     solver.iterations = count
     return solver.solve(solver.model.pose(GOAL), start).q
 

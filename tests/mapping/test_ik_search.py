@@ -190,7 +190,7 @@ def test_a_search_between_elbow_angles_reaches_one_step_to_either_side(posture) 
 def test_the_closest_pose_is_no_worse_than_from_the_start_and_its_steps_are_the_longest(
     reachable: bool,
 ) -> None:
-    """A pose out of reach; the error that is told is the one that the joints have."""
+    """A pose out of reach; the reported error is the one that the joints have."""
     arm, model = arm_of("lwa4p"), Model(load_robot("lwa4p"))
     chain, begin = arm[0], np.array([0.3, 0.5, -0.8, 0.2, 0.6, 0.1])
     far, turned = np.array([0.9, 0.4, 0.5]), rotation_from_vector(np.array([0.4, 0.2, 1.0]))

@@ -122,18 +122,18 @@ def test_what_is_carried_along_comes_back_and_moves_with_the_base():
 
 
 def test_a_velocity_in_the_axes_of_the_vehicle_becomes_that_of_its_joints():
-    """Placed and turned anyhow: the base then moves as it was told."""
+    """Placed and turned anyhow: the base then moves as commanded."""
     mapping, arm = riding((0.2, 0.1, 0.9, 0.05))
     vehicle = mapping.vehicle
     vehicle.update()
-    told = np.array([0.3, -0.2, 0.1, 0.5])
+    command = np.array([0.3, -0.2, 0.1, 0.5])
     v = np.zeros(10)
-    v[:4] = vehicle.joint_velocity(told)
+    v[:4] = vehicle.joint_velocity(command)
     drive(arm, (0.2, 0.1, 0.9, 0.05), v)
     vehicle.update()
     axle = vehicle.carry(np.array(PLACE.position))
     twist = vehicle.twist_at(axle)
-    np.testing.assert_allclose(twist[:3], vehicle.turn @ told[:3], atol=1e-12)
+    np.testing.assert_allclose(twist[:3], vehicle.turn @ command[:3], atol=1e-12)
     np.testing.assert_allclose(twist[3:], [0.0, 0.0, 0.5], atol=1e-12)
 
 

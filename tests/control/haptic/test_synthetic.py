@@ -87,7 +87,7 @@ def rendered(**asked: object) -> tuple[SyntheticController, np.ndarray]:
 @pytest.mark.parametrize("gain", [1.0, 0.5])
 @pytest.mark.parametrize(("update", "place"), [("decoupled", SENT), ("coupled", REPORTED)])
 def test_the_device_renders_the_force_at_the_chosen_place(gain, update, place) -> None:
-    """As torque, in the recording, and with the board told where the limb is."""
+    """As torque and in the recording; the board knows where the limb is."""
     controller, found = rendered(**{"gain": gain, "law.update": update})
     law = controller.synthetic
     np.testing.assert_allclose(found, law.lift + gain * law.raw(place), atol=1e-9)
@@ -97,7 +97,7 @@ def test_the_device_renders_the_force_at_the_chosen_place(gain, update, place) -
 
 @pytest.mark.parametrize("asked", [{"gain": 0.0}, {"tripped": True, "gain": 1.0}])
 def test_a_device_that_is_not_coupled_or_has_tripped_only_lifts_its_tip(asked) -> None:
-    """And the board is told nothing."""
+    """And the board gets no news."""
     controller, found = rendered(**asked)
     np.testing.assert_allclose(found, controller.synthetic.lift, atol=1e-9)
     assert controller.synthetic.board._here is None

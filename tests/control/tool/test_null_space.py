@@ -73,7 +73,7 @@ def asked(gain: float, valid: bool = True) -> ControlRequest:
 
 
 def test_the_posture_kept_is_that_of_the_engagement(arm):
-    """As far as the arm is coupled, through a lost sample, and anew at the next engagement."""
+    """As far as the arm is coupled, through a lost sample, and again at the next engagement."""
     home = arm.q.copy()
     controller = TorqueController(arm, "free", null_space=NullSpaceHold(10.0, 0.0))
 

@@ -87,11 +87,11 @@ def test_too_fast_is_told_with_the_speed_and_the_joint():
     speed = np.abs(np.diff(Feasibility(free).check(fast, START).q, axis=0)) / 0.02
     share = speed / ROBOT.limits.velocity
     row, joint = np.unravel_index(np.argmax(share), share.shape)
-    told = refusal(list(fast.points), start=START)
-    assert f"(t = {1.0 + 0.02 * row:.2f} s, " in told
+    message = refusal(list(fast.points), start=START)
+    assert f"(t = {1.0 + 0.02 * row:.2f} s, " in message
     limit = ROBOT.limits.velocity[joint]
     turning = f"{speed[row, joint]:.2f} rad/s (limit {limit:.2f} rad/s)"
-    assert told.endswith(f"joint {joint + 1} would have to turn at {turning}")
+    assert message.endswith(f"joint {joint + 1} would have to turn at {turning}")
 
 
 def test_too_heavy_is_told_with_the_torque_and_the_joint():
@@ -100,8 +100,8 @@ def test_too_heavy_is_told_with_the_torque_and_the_joint():
     weak = replace(ROBOT, limits=replace(ROBOT.limits, torque=ROBOT.limits.torque * found.load))
     assert Feasibility(weak).check(bend(), START).load == pytest.approx(1.0)
     weak = replace(weak, limits=replace(weak.limits, torque=0.999 * weak.limits.torque))
-    told = refusal(list(bend().points), Feasibility(weak), START)
-    parts = re.search(r"joint (\d) would need (-?\d+) N·m to stand still \(limit ([\d.]+)", told)
+    message = refusal(list(bend().points), Feasibility(weak), START)
+    parts = re.search(r"joint (\d) would need (-?\d+) N·m to stand still \(limit ([\d.]+)", message)
     joint, torque, limit = int(parts[1]) - 1, float(parts[2]), float(parts[3])
     assert limit == pytest.approx(weak.limits.torque[joint], rel=1e-5)
     assert abs(torque) == pytest.approx(limit, abs=1.0)
@@ -113,14 +113,14 @@ def test_a_path_that_becomes_singular_is_refused_at_the_sample_where_it_does():
     start[4], end[4] = 20.0 * DEGREE, 8.0 * DEGREE
     trajectory = Trajectory.through_joints(Arm.of(ROBOT), [start, end], [1.0, 6.0])
     margin = Feasibility(ROBOT, step=0.5).check(trajectory, start).margin
-    for last, told in (
+    for last, message in (
         (-1, "at way-point 2 (t = 6.00"),
         (-3, "between way-points 1 and 2 (t = 5.00"),
     ):
         between = 0.5 * (margin[last] + margin[last - 1])
         strict = Feasibility(ROBOT, margin=between, step=0.5)
         found = refusal(list(trajectory.points), strict, start)
-        assert found.startswith(told) and f"singular value {margin[last]:.4f}" in found
+        assert found.startswith(message) and f"singular value {margin[last]:.4f}" in found
 
 
 @pytest.mark.parametrize("azimuth", [0.0, 0.7, -2.0])
@@ -133,21 +133,21 @@ def test_a_place_too_far_is_refused_by_what_the_stretched_arm_lacks(azimuth, poi
     far = Waypoint(5.0, turn @ [2.3, 0.0, 0.8], turn @ rotation)
     away = np.linalg.norm(np.array([2.3, 0.0, 0.8]) - HAND * tool - SHOULDER)
     short = 1e3 * (away - UPPER - FORE)
-    told = refusal([good, far])
-    assert f"out of reach by {short:.0f} mm: the wrist would be {away:.3f} m" in told
-    assert told.endswith("from joint 2 (limit at most 1.450 m, joint 3 straight)")
+    message = refusal([good, far])
+    assert f"out of reach by {short:.0f} mm: the wrist would be {away:.3f} m" in message
+    assert message.endswith("from joint 2 (limit at most 1.450 m, joint 3 straight)")
 
 
 def test_a_place_too_near_is_refused_by_what_the_folded_arm_lacks():
     """The wrist 20 mm beside the axis of joint 1, 0.17 m from joint 2 on its far side."""
     good = Waypoint(0.0, np.array([1.0, 0.0, 0.55]), FORWARD)
     near = Waypoint(5.0, np.array([0.02 + HAND, 0.0, 0.55]), FORWARD)
-    told = refusal([good, near])
-    away = float(re.search(r"the wrist would be ([\d.]+) m", told)[1])
+    message = refusal([good, near])
+    away = float(re.search(r"the wrist would be ([\d.]+) m", message)[1])
     assert away == pytest.approx(0.17, abs=2e-3)
-    lacking = float(re.search(r"out of reach by (\d+) mm", told)[1])
+    lacking = float(re.search(r"out of reach by (\d+) mm", message)[1])
     assert lacking == pytest.approx(1e3 * (UPPER - FORE - away), abs=1.0)
-    assert told.endswith("from joint 2 (limit at least 0.200 m, joint 3 folded)")
+    assert message.endswith("from joint 2 (limit at least 0.200 m, joint 3 folded)")
 
 
 def test_an_arm_without_a_wrist_is_told_how_far_it_stays_away():
@@ -157,10 +157,10 @@ def test_an_arm_without_a_wrist_is_told_how_far_it_stays_away():
     arm.update(robot.home, np.zeros(6))
     good, lacking = Waypoint(0.0, arm.position.copy(), arm.rotation.copy()), []
     for aside in (2.0, 2.1):
-        told = refusal(
+        message = refusal(
             [good, replace(good, time=5.0, position=good.position + [0, aside, 0])], check
         )
-        lacking.append(float(re.search(r"out of reach by (\d+) mm$", told)[1]))
+        lacking.append(float(re.search(r"out of reach by (\d+) mm$", message)[1]))
     assert lacking[1] - lacking[0] == pytest.approx(100.0, abs=2.0)
     reach = 2.0 + good.position[1] - 1e-3 * lacking[0]
     assert 0.8 < reach < 1.1
@@ -183,12 +183,12 @@ def test_a_joint_that_leaves_its_range_on_the_way_is_named_with_where_it_would_b
     upper[[0, 2, 3]] = 1.0, 0.5 * (elbow[0] + elbow.max()), 2.0
     lower[[0, 2, 3]] = -1.0, 0.0, -2.0
     narrow = replace(ROBOT, limits=replace(ROBOT.limits, lower=lower, upper=upper))
-    told = refusal(points, Feasibility(narrow), start)
-    wanted = re.search(r"joint 3 would have to be at ([\d.]+) rad \(limits (.*) rad\)$", told)
+    message = refusal(points, Feasibility(narrow), start)
+    wanted = re.search(r"joint 3 would have to be at ([\d.]+) rad \(limits (.*) rad\)$", message)
     over = np.argmax(elbow > upper[2])
     assert float(wanted[1]) == pytest.approx(elbow[over], abs=2e-3)
     assert wanted[2] == f"0.000 to {upper[2]:.3f}"
-    assert told.startswith(f"between way-points 1 and 2 (t = {0.02 * over:.2f} s")
+    assert message.startswith(f"between way-points 1 and 2 (t = {0.02 * over:.2f} s")
 
 
 @pytest.mark.parametrize("sense", [1.0, -1.0])

@@ -15,31 +15,9 @@ from farhand.friction.fit.coverage import Coverage
 from farhand.friction.fit.fit import Fit, fit
 from farhand.friction.fit.motion import Motion
 from farhand.friction.fit.sliding import Estimate, SlidingCurve, Terms, half_interval, speed_bounds
-from tests.friction.wave_logs import wave
+from tests.friction.wave_logs import swung, wave
 
 COVERED = Coverage(0.5, True, 0.01, 3.0, 9.0, True, 0.9)
-
-
-def swung(seconds: float = 10.0, step: float = 5e-3, **changes) -> Motion:
-    """Two sines, known exactly."""
-    time = step * np.arange(round(seconds / step))
-    way, w = np.array([[1.2], [0.4]]), 2.0 * np.pi * np.array([[0.11], [0.37]])
-    angle = w * time + np.array([[0.3], [2.0]])
-    v = (way * w * np.cos(angle)).sum(axis=0)
-    a = -(way * w**2 * np.sin(angle)).sum(axis=0)
-    n = len(time)
-    motion = Motion(
-        *(time, (way * np.sin(angle)).sum(axis=0), v, a, np.zeros(n)),
-        piece=np.zeros(n, dtype=int),
-        step=step,
-        bandwidth=20.0,
-        min_speed=1e-3,
-        tick=0.0,
-        source="position",
-        rate=200.0,
-    )
-    return replace(motion, **changes)
-
 
 VALUES = {"coulomb": 0.5, "peak": 0.3, "viscous": 0.2, "inertia": 0.05, "offset": -0.1}
 VALUES |= {"stribeck_velocity": 0.1, "shape": 1.4}

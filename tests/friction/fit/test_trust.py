@@ -24,6 +24,7 @@ from farhand.friction.fit.sliding import (
     half_interval,
     tangents,
 )
+from tests.friction.wave_logs import swung
 
 ALL = {"coulomb", "viscous", "breakaway", "stribeck_velocity", "shape"}
 COVERED = Coverage(0.5, True, 0.01, 3.0, 9.0, True, 0.9)
@@ -31,26 +32,6 @@ COVERED = Coverage(0.5, True, 0.01, 3.0, 9.0, True, 0.9)
 
 def known(value: float, half: float = 0.0, sure: bool = True) -> Estimate:
     return Estimate(value, value - half, value + half, "N·m", sure)
-
-
-def swung(seconds: float = 20.0, step: float = 5e-3) -> Motion:
-    """Two sines, known exactly."""
-    time = step * np.arange(round(seconds / step))
-    way, w = np.array([[1.2], [0.4]]), 2.0 * np.pi * np.array([[0.11], [0.37]])
-    angle = w * time + np.array([[0.3], [2.0]])
-    v = (way * w * np.cos(angle)).sum(axis=0)
-    a = -(way * w**2 * np.sin(angle)).sum(axis=0)
-    n = len(time)
-    return Motion(
-        *(time, (way * np.sin(angle)).sum(axis=0), v, a, np.zeros(n)),
-        piece=np.zeros(n, dtype=int),
-        step=step,
-        bandwidth=20.0,
-        min_speed=1e-3,
-        tick=0.0,
-        source="position",
-        rate=200.0,
-    )
 
 
 def result(motion: Motion, extra: np.ndarray | float = 0.0, **changes) -> SimpleNamespace:
@@ -79,7 +60,7 @@ def test_a_torque_at_its_limit_is_at_one_value_over_many_speeds():
     """2 % of the samples, a fifth of the speeds; not if the model leaves nothing, and either
     end.
     """
-    motion = swung()
+    motion = swung(20.0)
     rng = np.random.default_rng(0)
     rough = 0.05 * rng.standard_normal(len(motion))
     assert trust._clipped(result(motion, rough)) == (set(), "")
@@ -113,7 +94,7 @@ def test_a_torque_at_its_limit_is_at_one_value_over_many_speeds():
 
 def test_viscous_friction_must_be_fifteen_per_cent_at_the_fastest_speed():
     """Of all friction there; what is not identified anyway is not doubted again."""
-    motion = swung()
+    motion = swung(20.0)
     fastest = float(np.quantile(np.abs(motion.velocity), 0.99))
     for share, weak in ((0.14, True), (0.16, False)):
         viscous = share * 0.5 / (1.0 - share) / fastest
@@ -185,9 +166,9 @@ def test_an_unseen_peak_as_wide_as_the_speeds_bends_the_curve():
 )
 def test_what_the_motion_does_not_cover_is_said(coverage, words):
     """Direction, speeds, and how much of it slides."""
-    lines = trust.coverage_warnings(result(swung()), peaked(0.1), coverage)
+    lines = trust.coverage_warnings(result(swung(20.0)), peaked(0.1), coverage)
     assert lines == [] if words is None else words in lines[0] and len(lines) == 1
-    by_velocity = result(swung())
+    by_velocity = result(swung(20.0))
     by_velocity.motion = replace(by_velocity.motion, source="velocity")
     said = trust.coverage_warnings(by_velocity, peaked(0.1), COVERED)
     assert said == ["the motion comes from the velocity column, which fits the torque better"]
@@ -197,16 +178,16 @@ def test_parameters_that_are_not_identified_are_said_with_their_intervals():
     """Inertia, dry and viscous friction; break-away, or else the shape."""
     open_ = Estimate(0.5, None, None, "N·m", False)
     parameters = {"coulomb": open_, "viscous": Estimate(0.2, 0.1, 0.9, "N·m·s/rad", False)}
-    fitted = result(swung(), parameters=parameters, inertia=open_)
+    fitted = result(swung(20.0), parameters=parameters, inertia=open_)
     lines = trust._parameter_lines(fitted, peaked(0.1), COVERED)
     assert lines[0].startswith("inertia is not identified") and len(lines) == 3
     assert "coulomb is not identified (95 % interval unbounded)" in lines[1]
     assert "viscous is not identified (95 % interval 0.1 to 0.9 N·m·s/rad)" in lines[2]
     shape = {"breakaway": known(0.8), "shape": known(1.0, 0.5, False)}
-    (line,) = trust._parameter_lines(result(swung(), parameters=shape), peaked(0.1), COVERED)
+    (line,) = trust._parameter_lines(result(swung(20.0), parameters=shape), peaked(0.1), COVERED)
     assert line.startswith("shape of the Stribeck curve is not identified (0.5 to 1.5")
     both = shape | {"breakaway": open_}
-    (line,) = trust._parameter_lines(result(swung(), parameters=both), peaked(0.1), COVERED)
+    (line,) = trust._parameter_lines(result(swung(20.0), parameters=both), peaked(0.1), COVERED)
     assert "does not stand out from the noise" in line
     bound = SimpleNamespace(**vars(peaked(0.1)) | {"bounded": ("stribeck_velocity",)})
     assert "on one side of the Stribeck speed" in trust._breakaway_line(bound, COVERED)
@@ -231,14 +212,14 @@ def test_a_drive_that_adds_an_offset_never_gives_less_than_it():
     for share, counts in ((0.08, False), (0.12, True)):
         size = np.where(np.arange(4000) % 100 < 100 * share, 0.3, 0.7)
         assert (trust._smallest_torque(size * np.sign(wave)) > 0.0) == counts
-    low = result(swung(), data=None)
+    low = result(swung(20.0), data=None)
     low.motion = replace(low.motion, torque=torque[: len(low.motion)])
     assert any("jumps between ±0.2 N·m" in line for line in trust._torque_lines(low))
 
 
 def test_an_offset_is_worth_a_line_if_it_is_sure_and_a_twentieth_of_the_torque():
     """Its interval excludes zero."""
-    motion = swung()
+    motion = swung(20.0)
     rms = result(motion).rms_torque
     for share, half, said in ((0.06, 0.01, True), (0.04, 0.01, False), (-0.06, 0.01, True)):
         offset = known(share * rms, half * rms)
@@ -252,7 +233,7 @@ def test_an_offset_is_worth_a_line_if_it_is_sure_and_a_twentieth_of_the_torque()
 
 def test_a_residual_that_follows_the_position_is_gravity():
     """If it is above 3 %, the joint turns by half a radian, and sine and cosine take 40 % of it."""
-    motion = swung()
+    motion = swung(20.0)
     load = 0.3 * np.sin(motion.position) + 0.1 * np.cos(motion.position)
     (line,) = trust._position_lines(result(motion, load))
     assert f"about {np.hypot(0.3, 0.1):.3g} N·m over a turn" in line
@@ -272,7 +253,7 @@ def test_a_residual_that_follows_the_position_is_gravity():
 
 def sided(forward: float, back: float, **changes) -> tuple[float, float] | None:
     """Mean friction each way of a joint whose friction is scaled each way."""
-    motion = swung()
+    motion = swung(20.0)
     plain = 0.5 * np.sign(motion.velocity) + 0.2 * motion.velocity
     scale = np.where(motion.velocity > 0.0, forward, back) - 1.0
     rough = 0.01 * np.random.default_rng(0).standard_normal(len(motion))
@@ -285,11 +266,11 @@ def test_directions_differ_if_their_frictions_do_at_all_speeds():
     forward, back = sided(1.3, 0.9)
     assert forward / back == pytest.approx(1.3 / 0.9, rel=0.05)
     assert forward == pytest.approx(1.3 * (0.5 + 0.2 * 0.6), rel=0.15)
-    motion = swung()
+    motion = swung(20.0)
     assert trust._direction_means(result(motion, 0.3 + 0.0 * motion.time)) is None
     moved = sided(1.3, 0.9, offset=known(0.1))
     assert moved[0] == pytest.approx(forward) and moved[1] == pytest.approx(back)
-    heavy = swung()
+    heavy = swung(20.0)
     twin = result(heavy, 0.04 * heavy.acceleration, inertia=known(0.04))
     assert trust._direction_means(twin) is None
     assert sided(1.3, 0.9, gravity=(0.1, 0.0)) is None
@@ -303,7 +284,7 @@ def test_directions_differ_if_their_frictions_do_at_all_speeds():
 
 def test_the_residual_is_regressed_on_columns_and_a_constant():
     """Variance of what is left, and the coefficients."""
-    motion = swung()
+    motion = swung(20.0)
     fitted = result(motion, 0.3 * motion.position - 0.7)
     variance, x = trust._regress_residual(fitted, motion.position)
     assert variance < 1e-12
@@ -314,7 +295,7 @@ def test_the_residual_is_regressed_on_columns_and_a_constant():
 
 def fitted_to(extra: np.ndarray, noise: float = 0.02) -> tuple[Motion, SlidingCurve]:
     """A plain curve fitted to its own torque, this and noise."""
-    motion = swung()
+    motion = swung(20.0)
     rough = noise * np.random.default_rng(0).standard_normal(len(motion))
     plain = motion.smooth(0.5 * np.sign(motion.velocity)) + 0.2 * motion.velocity
     motion = replace(motion, torque=plain + extra + rough)
@@ -323,7 +304,7 @@ def fitted_to(extra: np.ndarray, noise: float = 0.02) -> tuple[Motion, SlidingCu
 
 def test_a_misfit_is_more_than_chance_and_more_than_the_intervals_allow():
     """Noise is neither; a peak that the curve lacks is both, and is measured by its square."""
-    motion = swung()
+    motion = swung(20.0)
     peak = motion.smooth(np.sign(motion.velocity) * np.exp(-np.abs(motion.velocity) / 0.2))
     seen, curve = fitted_to(0.0 * peak)
     assert trust.unexplained(seen, curve, curve.residual) == 0.0
@@ -353,7 +334,7 @@ def test_what_is_beyond_a_span_is_orthonormal_and_orthogonal_to_it():
 
 def judged(extra: float, compared: bool = False, given: bool = False) -> trust.Doubt:
     """A plain curve with a peak of this height left in."""
-    motion = swung()
+    motion = swung(20.0)
     peak = motion.smooth(np.sign(motion.velocity) * np.exp(-np.abs(motion.velocity) / 0.2))
     seen, curve = fitted_to(extra * peak, 0.002)
     one = result(seen, inertia=known(0.05, 0.0 if given else 0.01))
@@ -376,7 +357,7 @@ def test_an_unfit_model_has_no_parameters_and_the_advice_fits():
 
 def test_a_noisy_torque_is_said_from_a_tenth_on_and_takes_no_parameters():
     """Any curve would leave as much."""
-    motion = swung()
+    motion = swung(20.0)
     for share, said in ((0.02, False), (0.08, False), (0.13, True)):
         rough = share * 0.7 * np.random.default_rng(0).standard_normal(len(motion))
         seen, curve = fitted_to(rough, 0.0)
@@ -389,7 +370,7 @@ def test_a_noisy_torque_is_said_from_a_tenth_on_and_takes_no_parameters():
 
 def test_doubts_are_marked_once_and_a_given_inertia_stays():
     """A filtered torque takes all; what a line has already explained is not said twice."""
-    seen, curve = fitted_to(0.0 * swung().time)
+    seen, curve = fitted_to(0.0 * swung(20.0).time)
     ready = SimpleNamespace(lag=0.0, remaining=Delay(), coverage=COVERED)
     plain = replace_fit(result(seen, data=None), curve, seen)
     marked, lines = trust.mark_untrusted(plain, curve, ready)
@@ -427,7 +408,7 @@ def hotelling(Z: np.ndarray, r: np.ndarray) -> float:
 
 def test_chance_is_one_in_a_thousand_by_hotelling_s_test():
     """A residual just below what that allows is left alone, one just above is not."""
-    seen, curve = fitted_to(0.0 * swung().time)
+    seen, curve = fitted_to(0.0 * swung(20.0).time)
     sharp = replace(curve, covariance=1e-12 * curve.covariance)
     Z = trust._beyond(free_columns(seen), tangents(seen, curve))
     # a direction of every column, which the scores of noise do not have
@@ -453,7 +434,7 @@ def test_chance_is_one_in_a_thousand_by_hotelling_s_test():
 
 def test_inertia_is_taken_out_before_the_directions_are_compared():
     """A heavy joint has the same two frictions as a light one."""
-    motion = swung()
+    motion = swung(20.0)
     plain = 0.5 * np.sign(motion.velocity) + 0.2 * motion.velocity
     extra = np.where(motion.velocity > 0.0, 0.3, -0.1) * plain
     light = result(motion, extra)
@@ -467,7 +448,7 @@ def test_inertia_is_taken_out_before_the_directions_are_compared():
 
 def test_eight_per_cent_between_the_directions_are_no_difference():
     """Twice the mean difference, or its growth with speed, over their mean."""
-    motion = swung()
+    motion = swung(20.0)
     v = motion.velocity
     top = min(np.quantile(v[v > 0.0], 0.95), np.quantile(-v[v < 0.0], 0.95))
     # d |v| more each way, of 0.5 N·m: twice the mean difference is 2.1 d top
@@ -479,7 +460,7 @@ def test_eight_per_cent_between_the_directions_are_no_difference():
 
 def test_four_speeds_in_common_are_enough_to_compare_directions():
     """Of eight; a rough difference is no slope."""
-    motion = swung()
+    motion = swung(20.0)
     plain = 0.5 * np.sign(motion.velocity) + 0.2 * motion.velocity
     extra = np.where(motion.velocity > 0.0, 0.3, -0.1) * plain
     top = np.quantile(motion.velocity[motion.velocity > 0.0], 0.95)

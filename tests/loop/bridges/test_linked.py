@@ -39,7 +39,7 @@ class Slow(Channel):
 
 
 class Listening(LayerPort):
-    """A layer that lets everything through and keeps what it is told."""
+    """A layer that lets everything through and keeps what it hears."""
 
     def hear(self, given, taken) -> None:
         self.heard = given.tolist(), taken.tolist()
@@ -69,7 +69,7 @@ class Played:
         self.offset = np.zeros(3)
 
     def run(self, ticks: int) -> Played:
-        """Go on for so many milliseconds."""
+        """Go on for this number of milliseconds."""
         for _ in range(ticks):
             self.now_ns += MS
             self.station.sense(self.now_ns)
