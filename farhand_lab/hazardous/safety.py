@@ -33,7 +33,7 @@ class Collision:
     """A collision of the rig; times since 60 N, [s]."""
 
     hit: float  #: when the force passed 60 N, since the start of the run
-    told: float  #: until the arm was commanded to retreat
+    asked: float  #: until the arm was commanded to retreat
     away: float  #: until the tool moved away
     kind: str  #: of the trip
     apart: float  #: from wall to tool at the end, [m]
@@ -52,7 +52,7 @@ def collision() -> Collision:
     away = np.flatnonzero(np.diff(tool[hit:]) < 0.0)
     return Collision(
         hit=float(t[hit]),
-        told=trip.time_ns * 1e-9 - float(t[hit]),
+        asked=trip.time_ns * 1e-9 - float(t[hit]),
         away=float(t[hit + away[0] + 1] - t[hit]) if len(away) else float("inf"),
         kind=trip.kind,
         apart=float(rig.parts.wall.point[0] - tool[-1]),
@@ -70,10 +70,10 @@ def collision_retreat() -> Finding:
     stiffness, late = rig.parts.wall.stiffness, rig.session.parameters["follower"]["drives"].delay
     held = any("holds after its retreat" in text for _, text in rig.metrics.history.events)
     note = (
-        f"until the tool moves away. It is commanded to {1e3 * seen.told:.0f} ms after 60 N, by "
+        f"until the tool moves away. It is commanded to {1e3 * seen.asked:.0f} ms after 60 N, by "
         f"the trip {seen.kind!r} (the collision detector waits for a tool that stands, and this "
         f"one still moves into the wall of {1e-3 * stiffness:g} kN/m); the drives act "
-        f"{1e3 * late:.0f} ms late and need {1e3 * (seen.away - seen.told - late):.0f} ms more "
+        f"{1e3 * late:.0f} ms late and need {1e3 * (seen.away - seen.asked - late):.0f} ms more "
         "to turn within their step limits; "
         f"separation {1e3 * seen.apart:.1f} mm, peak force {seen.peak:.0f} N"
     )
