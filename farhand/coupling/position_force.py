@@ -55,6 +55,11 @@ class PositionForce(SpringCoupling):
         """Stack the gains."""
         self._B = np.repeat([self.leader_damping, self.leader_rotational_damping], 3)
 
+    def engage(self, a: Side, b: Side) -> None:
+        """Couple the present poses, with no force remembered."""
+        super().engage(a, b)
+        self._reflected[:] = 0.0
+
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
         """Spring on the follower, measured wrench and damping on the leader."""
         self.measure(a, b)

@@ -91,7 +91,7 @@ class Performance(SpringCoupling):
         rest = ([0.0] * 4, [0.0] * 4)
         curve = Quintic([[*b.position, 0.0], *rest], [[*start[:3], 1.0], *rest], self.approach)
         self._from = curve, np.concatenate([turn[None], b.rotation])
-        self.phase = self._clock = 0.0
+        self.phase = self._clock = self._learnt_force = 0.0
         self._given_up = False
         self._offset[:] = self._normal[:] = 0.0
 

@@ -213,6 +213,8 @@ class Machine:
             return
         self._refuse_broken("cannot be reset", self.trip.kind)
         self.trip = None
+        # what was asked for during the fault must not happen now
+        self._events.clear()
         self._leave()
         self._enter(state or self.initial, "reset")
 

@@ -107,12 +107,15 @@ class WavePort(LayerPort, ABC):
     def measure(self, round_trip: float) -> None:
         """Average the round trip of the link, [s], so that jitter has no effect."""
         self._samples = min(self._samples + 1, ROUND_TRIP_SAMPLES)
-        self.round_trip += (round_trip - self.round_trip) / self._samples
+        # The first sample counts as it is: adding the difference would round it.
+        change = (round_trip - self.round_trip) / self._samples
+        self.round_trip = round_trip if self._samples == 1 else self.round_trip + change
 
     def forget(self) -> None:
         """Clear the account, because the other end was restarted."""
         super().forget()
         self.heard[:] = self._wave[:] = 0.0
+        self.impedance[:] = self.damping[:] = DEFAULT_IMPEDANCE
         self._samples = 0
 
     def hear(self, given: Array, taken: Array) -> None:

@@ -153,6 +153,8 @@ class VelocityPlant(SimulatedPlant):
         for velocity in (self._commanded, self._taken, self._due, self._v):
             velocity[:] = 0.0
         self._q[:] = self.port.q
+        # Without this, the bus would catch up on the commands of the whole fault.
+        self._take_ns = self.world.now_ns
 
     def _servo(self, now_ns: int) -> None:
         """Torque for the next step."""

@@ -203,6 +203,7 @@ class WristPlant(InstrumentedPlant):
             return
         self._settled = settled
         load = tool.load if choice.weight else Load()
-        self.conditioner = Conditioner(self._profile, load=load - internals, gravity=self._gravity)
+        # The same conditioner, which knows whether the sensor was saturated.
+        self.conditioner.mount(load - internals)
         shift = choice.heat * tool.thermal.shift(np.array(self.gauges.reading))
         self.conditioner.set_bias(choice.bias * tool.bias + shift)

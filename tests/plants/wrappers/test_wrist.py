@@ -59,6 +59,20 @@ def mean(plant: WristPlant, seconds: float = 2.0) -> np.ndarray:
     return seen.mean(axis=0)
 
 
+def test_a_saturated_sensor_is_distrusted_until_the_next_engagement_whatever_its_temperature():
+    """The thermometer converts several times meanwhile; each reading is another one."""
+    plant = wrist(heating=1.0)
+    mean(plant, 0.1)
+    plant._plant.sample.set_wrench(1e3 * CONTACT)
+    assert plant.read(200 * MS).wrench is None
+    plant._plant.sample.set_wrench(CONTACT)
+    before = plant.gauges.reading
+    assert all(plant.read(k * MS).wrench is None for k in range(300, 3000, 2))
+    assert plant.gauges.reading != before
+    plant.rearm()
+    assert plant.read(3000 * MS).wrench is not None
+
+
 @pytest.mark.parametrize("q", [ROBOT.home, np.array([1.0, -0.5, -1.2, 0.7, 1.1, -2.0])])
 def test_with_all_faults_on_the_contact_is_what_comes_out(q):
     """Bias of 14 N, a tool of 11 N and noise: left are 0.05 N and 5 mN·m, in any posture."""
