@@ -154,6 +154,8 @@ def run_rig(
     with page_for(rig, *page_at, fixed=fixed) as page:
         address = f"[bold]{page.address}[/bold]"
         stdout().print(announcement.format(address=address), soft_wrap=True)
+        if page.watch_address:
+            stdout().print(f"to watch and stop only: {page.watch_address}", soft_wrap=True)
         return steer(rig, length, record, page, core, fixed)
 
 
