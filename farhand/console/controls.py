@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
@@ -22,6 +23,7 @@ second."""
 
 PRESSED = ("engage", "release", "clutch", "reset")
 MIN_TURN = 5e-4  # [rad] or [m]; a joint that moves less rests
+SURE_S = 4.0  # within which a second press ends the run
 NOTICE_S = 8.0  # how long a refusal stays on the page
 
 KEYS = """
@@ -64,6 +66,7 @@ class Controls:
         self._kinematics = drawing.kinematics
         self._clutched = self._was_held = self._recording = False
         self._held_until = 0.0  # [s], by the monotonic clock
+        self._sure_until = 0.0  # [s], by the same clock
         self._shown_q = np.zeros(0)
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']}")
@@ -83,7 +86,7 @@ class Controls:
         self._tuning = Tuning(gui, scene, requests)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive"):
-            self._add_drive()
+            self._add_drive(drawing)
         with tabs.add_tab("State"):
             self._state = gui.add_html("")
         with tabs.add_tab("Tune"):
@@ -179,7 +182,7 @@ class Controls:
     def _hold(self, seconds: float) -> None:
         self._held_until = time.monotonic() + seconds
 
-    def _add_drive(self) -> None:
+    def _add_drive(self, drawing: Drawing) -> None:
         gui = self._server.gui
         if self._grasp is not None:
             spring = f"a spring of {self._grasp.stiffness:g} N/m"
@@ -204,9 +207,26 @@ class Controls:
             gui.add_markdown(KEYS)
         with gui.add_folder("What the picture shows", expand_by_default=False):
             gui.add_markdown(LEGEND.format(scale=f"10 cm for {self._scene['arrow']:g} N"))
+            for name, layer in drawing.layers.items():
+                self._add_layer(name, layer)
         if self._scene["menus"]["restartable"]:
-            end = gui.add_button("End the run", color="gray", hint="As Ctrl-C where it was started")
-            end.on_click(lambda _: self._requests.send("end"))
+            gui.add_button("Play again").on_click(lambda _: self._requests.send("again"))
+            hint = "As Ctrl-C where it was started; press twice"
+            end = gui.add_button("End the run", color="gray", hint=hint)
+            end.on_click(lambda _: self._end(end))
+
+    def _add_layer(self, name: str, layer: viser.FrameHandle) -> None:
+        box = self._server.gui.add_checkbox(f"show {name}", True)
+        box.on_update(lambda _: setattr(layer, "visible", box.value))
+
+    def _end(self, button: viser.GuiButtonHandle) -> None:
+        """End the run at the second press within a few seconds."""
+        if time.monotonic() < self._sure_until:
+            self._requests.send("end", "", True)
+            return
+        self._sure_until = time.monotonic() + SURE_S
+        button.label = "End the run for everybody?"
+        threading.Timer(SURE_S, lambda: setattr(button, "label", "End the run")).start()
 
     def _add_record(self) -> None:
         gui, rig = self._server.gui, self._scene["rig"]

@@ -165,17 +165,21 @@ def _own(request: Request, title: str) -> Response | None:
     if not _cookie(request.headers, VISITOR_COOKIE):
         cookie = f"{VISITOR_COOKIE}={new_number()}; Path=/; SameSite=Lax"
         more = {"Set-Cookie": cookie}
-    return _file(_index(title), "text/html; charset=utf-8", {"Content-Encoding": "gzip", **more})
+    packed = "gzip" in request.headers.get("Accept-Encoding", "")
+    if packed:
+        more["Content-Encoding"] = "gzip"
+    return _file(_index(title, packed), "text/html; charset=utf-8", more)
 
 
 @functools.cache
-def _index(title: str) -> bytes:
-    """The page of viser with our title, style and script, compressed."""
+def _index(title: str, packed: bool) -> bytes:
+    """The page of viser with our title, style and script."""
     source = Path(viser.__file__).parent / "client" / "build" / "index.html"
     page = source.read_bytes()
     if page.count(_TITLE.encode()) != 1:
         raise FarhandError("this version of viser has another page; install viser 1.1")
-    return gzip.compress(page.replace(_TITLE.encode(), _ADDED.format(title=title).encode()))
+    page = page.replace(_TITLE.encode(), _ADDED.format(title=title).encode())
+    return gzip.compress(page) if packed else page
 
 
 def _file(content: bytes, kind: str, more: dict[str, str] | None = None) -> Response:

@@ -115,7 +115,8 @@ class Live:
 
     def _take(self, visitor: Visitor, asked: dict[str, Any]) -> None:
         """Do what a visitor asks, if he may."""
-        what, value = str(asked["do"]), asked.get("value")
+        what: str = asked["do"]
+        value: Any = asked.get("value")
         if what == "hello":
             visitor.name = str(value.get("name", ""))[:MAX_NAME]
             visitor.narrow = bool(value.get("narrow"))

@@ -142,6 +142,7 @@ def know_clients(server: viser.ViserServer, live: Live) -> None:
         live.actions["hello"](VISITOR.get(), None)
 
     server.on_client_connect(arrive)
+
     async def leave(client: viser.ClientHandle) -> None:
         live.clients.pop(client.client_id, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,11 @@ HEAD = "head"  # body from which a robot looks, if it has one
 
 
 def set_stage(
-    server: viser.ViserServer, points: Array, floor: float, rig: str
+    server: viser.ViserServer, points: Array, floor: float, rig: str, walls: Sequence[Array] = ()
 ) -> tuple[Array, Array]:
     """Light, a floor at a height [m], and a camera that sees all points, shape (n, 3), [m].
+
+    The camera is on the free side of the first wall, given by its normal.
 
     Returns:
         where the camera looks, and where it is from there, [m].
@@ -48,7 +51,7 @@ def set_stage(
     scene.configure_default_lights(cast_shadow=True)
     scene.world_axes.visible = False
     _lay_floor(scene, floor)
-    middle, back = camera_of(points, rig)
+    middle, back = camera_of(points, rig, walls)
     camera = server.initial_camera
     camera.fov = FIELD_OF_VIEW
     camera.look_at = middle
@@ -56,11 +59,13 @@ def set_stage(
     return middle, back
 
 
-def camera_of(points: Array, rig: str) -> tuple[Array, Array]:
+def camera_of(points: Array, rig: str, walls: Sequence[Array] = ()) -> tuple[Array, Array]:
     """Where the camera looks to see all points, and where it is from there, [m]."""
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     radius = max(0.25, float(np.linalg.norm(points - middle, axis=1).max()))
     away = CAMERAS.get(rig, VIEW_DIRECTION)
+    for normal in walls[:1]:
+        away = away - 2.0 * min(0.0, float(away @ normal)) * normal
     distance = 1.25 * FARTHER.get(rig, 1.0) * radius / np.tan(0.5 * FIELD_OF_VIEW)
     return middle, away / np.linalg.norm(away) * distance
 

@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import viser
 
+from farhand.console.gate import open_server
+from farhand.console.live import Live
 from farhand.console.player import Player
 from farhand.console.scene import Scene
+from farhand.console.serve import Tokens
 from farhand.console.source import RecordedSource, Requests
 from farhand.console.status import Health
-from farhand.console.viewer import PANEL_WIDTH, Console
+from farhand.console.viewer import PANEL_WIDTH, Console, know_clients
 from farhand.errors import FileError
 from farhand.files import write_bytes
 from farhand.recording.loader import Recording, load

@@ -2,7 +2,8 @@
 // stop, keys and the wheel one way, and the state of the run and plotted signals the other way.
 "use strict";
 (() => {
-  const SILENT_MS = 2000;       // without a word from the server, the picture counts as old
+  const SILENT_MS = 2500;       // without a word from the server, the picture counts as old
+  const DEAD_MS = 10000;        // then the line counts as dead even if nobody has closed it
   const KEEP_S = 120;           // of plotted signals
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6e6e78"];
   const CAMERA_KEYS = new Set(["KeyW", "KeyA", "KeyS", "KeyD", "KeyQ", "KeyE",
@@ -29,13 +30,14 @@
     };
     line.onmessage = (event) => {
       heard = performance.now();
+      if (lost) uncover();
       const said = JSON.parse(event.data);
       if (said.about) { about = said.about; plots.begin(); lesson.begin(); }
       if (said.plot) plots.take(said.plot);
       wheel = said.wheel;
       show(said.state);
     };
-    line.onclose = () => { line = null; };
+    line.onclose = () => { line = null; cover(); };
   }
   function ask(what, value) {
     if (line && line.readyState === WebSocket.OPEN) line.send(JSON.stringify({ do: what, value }));
@@ -43,21 +45,32 @@
   const stop = () => ask("stop");
 
   // A page that has lost its server may show an arm that has long moved on. It is covered, says so,
-  // and is loaded again as soon as the server answers: nothing of the old state can remain.
+  // and is loaded again as soon as the server answers: nothing of the old state can remain. A server
+  // that was only slow goes on on the same line.
   setInterval(() => {
-    const silent = performance.now() - heard;
-    if (silent > SILENT_MS && !lost) { lost = true; document.body.classList.add("fh-lost"); retry(0); }
-    if (lost) find("fh-age").textContent = `The picture is ${Math.round(silent / 1000)} s old.`;
-    if (lost && line && silent < SILENT_MS) { location.reload(); }
+    const late = performance.now() - heard > SILENT_MS;
+    // Messages that wait behind a slow picture are taken first
+    if (late && !lost) setTimeout(() => { if (performance.now() - heard > SILENT_MS) cover(); }, 50);
+    if (lost) find("fh-age").textContent = `The picture is ${Math.round((performance.now() - heard) / 1000)} s old.`;
   }, 250);
+  function cover() {
+    if (lost) return;
+    lost = true;
+    document.body.classList.add("fh-lost");
+    retry(0);
+  }
+  function uncover() {
+    lost = false;
+    document.body.classList.remove("fh-lost");
+  }
   async function retry(count) {
-    if (performance.now() - heard < SILENT_MS) return;
-    const given = new AbortController();
-    const timer = setTimeout(() => given.abort(), 4000);
+    if (!lost) return;
+    const given = new AbortController(), timer = setTimeout(() => given.abort(), 4000);
     try {
       const answer = await fetch("/farhand/alive", { signal: given.signal, cache: "no-store" });
-      if (answer.ok) { location.reload(); return; }
-      find("fh-why").textContent = "Another session with another token is served here: open the address it printed.";
+      const dead = line === null || performance.now() - heard > DEAD_MS;
+      if (answer.ok && dead) { location.reload(); return; }
+      if (!answer.ok) find("fh-why").textContent = "Another session is served here: open the address that it printed.";
     } catch { /* not yet */ } finally { clearTimeout(timer); }
     setTimeout(() => retry(count + 1), Math.min(5000, 500 * 1.5 ** count));
   }
