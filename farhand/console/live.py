@@ -27,6 +27,7 @@ MIN_PERIOD_S = 0.1  # between two messages
 DIGITS = 5  # of a plotted number
 WHEEL_FREE_S = 3.0  # after the driver has left, before the next visitor drives without asking
 MAX_SIGNALS = 24  # that one visitor may plot
+MAX_LENGTH = 4096  # of what one asks for; deep nesting does not fit in either
 MAX_NAME = 24  # letters of a visitor's name
 
 FOR_ALL = ("hello", "stop", "view", "plot")
@@ -104,8 +105,12 @@ class Live:
         self.arrived.set()
         try:
             async for text in connection:
-                with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
-                    self._take(visitor, json.loads(text))
+                # What a page of ours would not send is ignored
+                with contextlib.suppress(
+                    ValueError, TypeError, LookupError, AttributeError, RecursionError
+                ):
+                    if len(text) < MAX_LENGTH:
+                        self._take(visitor, json.loads(text))
         except ConnectionClosed:
             pass
         finally:

@@ -23,7 +23,6 @@ RING_S = 0.6  # in which the ring of a contact becomes narrow
 MAX_ARROW_M = 1.0  # a crash must not send an arrow through the roof
 HEAD_LENGTH, HEAD_RADIUS, SHAFT_RADIUS = 0.06, 0.025, 0.010  # [m]
 
-UP = np.array([0.0, 0.0, 1.0])
 CENTRE_RADIUS = 0.008  # [m], of the ball that stands for the centre of gravity
 LIFT = 0.001  # [m], of what is drawn on the ground
 SOLE_OPACITY = 0.35

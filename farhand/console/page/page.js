@@ -229,8 +229,9 @@
       const input = make("input", { list: "fh-signals", placeholder: "add a signal …", "aria-label": "add a signal" });
       input.addEventListener("change", () => { if (input.value) { this.add([input.value]); input.value = ""; } });
       this.spanText = make("span", {});
-      this.tools.append(input, make("datalist", { id: "fh-signals" }), this.spanText,
-        button("Freeze", () => this.freeze(), { id: "fh-freeze", "aria-pressed": "false" }),
+      this.list = make("datalist", { id: "fh-signals" });
+      this.tools.append(input, this.list, this.spanText,
+        this.freezer = button("Freeze", () => this.freeze(), { "aria-pressed": "false" }),
         make("small", {}, "Wheel: zoom. Move: read values."));
       new ResizeObserver(() => this.draw()).observe(this.strip);
       if (kept("plots")) this.toggle();
@@ -247,7 +248,7 @@
       this.clear();
       const usual = about.usual.map((group) => [...group]), units = new Map(about.signals);
       const known = new Set([...usual.flat(), ...units.keys()]);
-      find("fh-signals").replaceChildren(...[...known].map((name) => make("option", { value: name }, units.get(name) || "")));
+      this.list.replaceChildren(...[...known].map((name) => make("option", { value: name }, units.get(name) || "")));
       this.shown = (kept("layout." + about.rig) || usual).map((group) => group.filter((name) => known.has(name)));
       this.shown = this.shown.filter((group) => group.length);
       if (!this.shown.length) this.shown = usual;
@@ -279,7 +280,7 @@
     clear() { this.times = []; this.rows.clear(); },
     freeze() {
       this.frozen = this.frozen === null ? this.times[this.times.length - 1] ?? null : null;
-      find("fh-freeze").setAttribute("aria-pressed", String(this.frozen !== null));
+      this.freezer.setAttribute("aria-pressed", String(this.frozen !== null));
       this.draw();
     },
     take(plot) {
