@@ -6,6 +6,7 @@ import html
 import math
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,7 @@ EVENTS_SHOWN = 20
 TOUCH_N, LEFT_N = 1.0, 0.5  # [N], of a follower's tool that touches, and has left again
 ERROR, ENERGY = "tracking error [mm]", "energy into the coupling [J]"
 AGE, TICK = "age of the other side [ms]", "time of a tick [µs]"
+LEAST = {ERROR: 1.0, ENERGY: 0.1, AGE: 2.0, TICK: 100.0}  # smallest range of a plot's axis
 # Set many times a second while somebody drags: not worth a line in the log
 UNLOGGED = "hand.drag"
 
@@ -34,9 +36,9 @@ _FORCES = {"leader": "hand force", "follower": "contact force"}
 _DRIVERS = {
     "bus_period": ("bus", lambda v: f"{1.0 / v[0]:.1f} Hz" if v[0] > 0.0 else "silent"),
     "battery": ("battery", lambda v: f"{v[0]:.2f} V"),
-    "ik_status": ("inverse kinematics", lambda v: list(STATUSES)[int(v[0])]),
+    "ik_status": ("inverse kinematics", lambda v: _word(list(STATUSES), v[0])),
     "distances_to_limits": ("nearest limit", lambda v: _millimetres(v)),
-    "calibration": ("calibration", lambda v: VERDICTS[int(v[0])]),
+    "calibration": ("calibration", lambda v: _word(VERDICTS, v[0])),
     "sample_age": ("age of its sample", lambda v: f"{1e-6 * v[0]:.1f} ms"),
 }
 """What a driver may report beside its motion, by channel: name and text."""
@@ -178,6 +180,11 @@ def in_words(event: str) -> str:
     return _WORDS.get(event, event.replace(": refused:", " refused:"))
 
 
+def _word(words: Sequence[str], index: float) -> str:
+    """The word of an index; a dash where there is none, as of a robot that is stopped."""
+    return words[int(index)] if math.isfinite(index) else "–"
+
+
 def _millimetres(distances: Array) -> str:
     return f"{1e3 * distances.min():.0f} mm" if np.isfinite(distances).all() else "–"
 
@@ -216,6 +223,7 @@ def about(scene: Scene, source: Source, live: bool = True) -> dict[str, Any]:
         "live": live,
         "most": hands[0]["most"] if hands else USUAL_FORCE,
         "signals": signals_of(source),
+        "least": dict.fromkeys(forces, 5.0) | LEAST,
         "usual": [forces, *([[ERROR], [ENERGY], [AGE]] if coupled else [])],
         "lesson": lesson(scene) if live else [],
     }

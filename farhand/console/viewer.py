@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 import warnings
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -176,7 +177,7 @@ def _follow(
     live: Live,
 ) -> None:
     """Draw at a steady rate while the parent lives; show another run on its request."""
-    last = due = time.monotonic()
+    last, due, failed = time.monotonic(), time.monotonic(), False
     for frame in itertools.count():
         if parent_gone():
             return
@@ -187,7 +188,13 @@ def _follow(
         now = time.monotonic()
         tick, rate, overruns, recording = health[:]
         state = Health(tick or math.nan, rate, int(overruns), scene["margin"])
-        console.frame(now - last, state, bool(recording), frame % FRAMES_PER_STATUS == 0)
+        try:
+            console.frame(now - last, state, bool(recording), frame % FRAMES_PER_STATUS == 0)
+        except Exception:
+            # A picture that cannot be drawn must not take STOP away, so the page stays
+            if not failed:
+                traceback.print_exc()
+            failed = True
         last = now
         due = max(due + FRAME_PERIOD_S, time.monotonic() + MIN_REST_S)
         time.sleep(max(0.0, due - time.monotonic()))

@@ -326,7 +326,9 @@
         if (v !== null && v !== undefined) { low = Math.min(low, v); high = Math.max(high, v); }
       }
       if (low > high) { pen.fillStyle = "#6e6e78"; pen.font = "12px system-ui"; pen.fillText("nothing to plot", 48, h / 2); return; }
-      const least = Math.max(1e-6, 0.02 * Math.max(Math.abs(low), Math.abs(high)));
+      // Noise of something at rest is not magnified to the height of the plot
+      const size = Math.max(Math.abs(low), Math.abs(high)), named = names.map((name) => about.least[name] || 0);
+      const least = Math.max(...named, 0.02 * size, size ? 0 : 1);
       if (high - low < least) { const middle = (high + low) / 2; low = middle - least / 2; high = middle + least / 2; }
       const left = 46, bottom = h - 16, x = (t) => left + (w - left - 6) * (t - first) / (last - first);
       const y = (v) => bottom - (bottom - 6) * (v - low) / (high - low);
