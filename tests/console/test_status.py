@@ -46,6 +46,8 @@ def test_a_stop_shows_as_tripped_with_its_reason(rig):
     rig.session.run(0.01)
     text = status_of(rig)
     assert "stopped</b>" in text
+    reading = Reading()
+    reading.refresh(Reader(rig.session.telemetry.path), scene_of(rig))
     shown = summary(reading, scene_of(rig), Health())
     assert (shown["mode"], shown["trip"]) == (
         "stopped",
