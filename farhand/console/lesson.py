@@ -6,7 +6,7 @@ from typing import Any
 
 from farhand.console.scene import Scene
 
-SHAKING_DELAY, SHAKING_WALL = 60.0, 6000.0  # [ms] one way, [N/m]
+SHAKING_DELAY, SHAKING_WALL = 60.0, 6000.0  # [ms] of round trip, [N/m]
 LAYER = "tdpa"
 
 

@@ -9,9 +9,11 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,10 @@ from farhand.console.drawing import Drawing
 from farhand.console.gate import open_server
 from farhand.console.grasp import Grasp
 from farhand.console.live import VISITOR, Live
+from farhand.console.prediction import Prediction
 from farhand.console.scene import Scene
 from farhand.console.serve import Tokens
+from farhand.console.shaking import Shaking
 from farhand.console.source import Requests, Source
 from farhand.console.status import Health, Reading, about, derived, summary
 from farhand.errors import FarhandError
@@ -40,7 +44,12 @@ MARK = """<span id="farhand-page"></span>"""
 
 
 class Console:
-    """One run on the page: its picture, its panel and the visitor's hand."""
+    """One run on the page: its picture, its panel and the visitor's hand.
+
+    Args:
+        live: the page's own line to its visitors.
+        ring_path: of the run's telemetry; without it nothing is predicted, as in a recording.
+    """
 
     def __init__(
         self,
@@ -49,6 +58,7 @@ class Console:
         scene: Scene,
         requests: Requests,
         live: Live | None = None,
+        ring_path: Path | None = None,
     ) -> None:
         live = live or Live()
         clear(server)
@@ -57,12 +67,17 @@ class Console:
         self.drawing = Drawing(server, scene)
         self.grasp = grasp_of(server, scene, requests)
         self.controls = Controls(server, scene, requests, self.grasp, self.drawing, live)
+        self._prediction = Prediction.of(scene) if ring_path else None
+        self._shaking = None
+        if ring_path is not None:
+            self._shaking = Shaking(Reader(ring_path), scene["shaking"], self._prediction)
         live.begin(source, about(scene, source), self.controls.actions)
 
     def frame(self, dt: float, health: Health, recording: bool, status: bool) -> None:
         """Read what is new and draw it; ``dt`` [s] since the last frame."""
         reading = self.reading
         reading.refresh(self._source, self._scene)
+        health = self._foresee(health)
         if self._server.get_clients():
             self.drawing.update(reading)
         else:
@@ -77,6 +92,21 @@ class Console:
         tell(self._live, reading, self._scene, health)
         if status:
             self.controls.show(reading, health, recording)
+
+    def _foresee(self, health: Health) -> Health:
+        """What is predicted after every change, and what shakes now."""
+        prediction, shaking = self._prediction, self._shaking
+        if prediction is None or shaking is None:
+            return health
+        for path, value in self.reading.changes.items():
+            prediction.change(path, value)
+        shakes = shaking.look().removeprefix("it shakes: ")
+        return replace(health, margin=prediction.text, level=prediction.level, shakes=shakes)
+
+    def close(self) -> None:
+        """Predict no longer."""
+        if self._prediction is not None:
+            self._prediction.close()
 
 
 def tell(live: Live, reading: Reading, scene: Scene, health: Health) -> None:
@@ -128,11 +158,19 @@ def view(
         outgoing.send(str(error))
         return
     requests = Requests(outgoing)
-    console = Console(server, source, scene, requests, live)
+    console = Console(server, source, scene, requests, live, ring_path)
     know_clients(server, live)
+    waiter = threading.Thread(target=_announce, args=(live, requests), daemon=True)
+    waiter.start()
     outgoing.send(server.get_port())
     _follow(server, console, incoming, requests, health, scene, live)
     server.stop()
+
+
+def _announce(live: Live, requests: Requests) -> None:
+    """Tell the session that its first visitor has come."""
+    live.arrived.wait()
+    requests.send("arrived")
 
 
 def know_clients(server: viser.ViserServer, live: Live) -> None:
@@ -184,10 +222,11 @@ def _follow(
         another = _receive(incoming)
         if another is not None:
             ring_path, scene = another
-            console = Console(server, Reader(ring_path), scene, requests, live)
+            console.close()
+            console = Console(server, Reader(ring_path), scene, requests, live, ring_path)
         now = time.monotonic()
         tick, rate, overruns, recording = health[:]
-        state = Health(tick or math.nan, rate, int(overruns), scene["margin"])
+        state = Health(tick or math.nan, rate, int(overruns))
         try:
             console.frame(now - last, state, bool(recording), frame % FRAMES_PER_STATUS == 0)
         except Exception:
