@@ -28,6 +28,7 @@ DIGITS = 5  # of a plotted number
 WHEEL_FREE_S = 3.0  # after the driver has left, before the next visitor drives without asking
 MAX_SIGNALS = 24  # that one visitor may plot
 MAX_LENGTH = 4096  # of what one asks for; deep nesting does not fit in either
+MAX_ROWS = 400  # that wait to be sent; a recording that was moved brings ten seconds
 MAX_NAME = 24  # letters of a visitor's name
 
 FOR_ALL = ("hello", "stop", "view", "plot")
@@ -77,7 +78,7 @@ class Live:
         self._about, self._run = "{}", -1
         self._sent: tuple[str, str, int] = ("", "", 0)
         self._sent_at = 0.0
-        self._rows: deque[tuple[float, dict[str, float]]] = deque(maxlen=64)
+        self._rows: deque[tuple[float, dict[str, float]]] = deque(maxlen=MAX_ROWS)
 
     def drives(self, number: str) -> bool:
         """Whether a visitor may move the arms now."""
