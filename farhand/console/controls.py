@@ -22,7 +22,8 @@ BUTTON_HOLD_S, KEY_HOLD_S = 0.35, 0.8
 second."""
 
 PRESSED = ("engage", "release", "clutch", "reset")
-MIN_TURN = 5e-4  # [rad] or [m]; a joint that moves less rests
+MIN_TURN = 2e-5  # [rad] or [m]; a joint that moves less rests
+SETTLE_S = 1.0  # after a motion, in which the state is still shown with every frame
 SURE_S = 4.0  # within which a second press ends the run
 NOTICE_S = 8.0  # how long a refusal stays on the page
 
@@ -67,7 +68,7 @@ class Controls:
         self._clutched = self._was_held = self._recording = False
         self._held_until = 0.0  # [s], by the monotonic clock
         self._sure_until = 0.0  # [s], by the same clock
-        self._shown_q = np.zeros(0)
+        self._shown_q, self._moving_until = np.zeros(0), 0.0
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']}")
         coupled = any(thing["kind"] == "tie" for thing in scene["things"])
@@ -144,7 +145,8 @@ class Controls:
         """Show where the joints are while they move, and move the cameras on the follower."""
         q = np.concatenate(list(reading.q.values())) if reading.q else np.zeros(0)
         if len(q) != len(self._shown_q) or np.abs(q - self._shown_q).max(initial=0.0) > MIN_TURN:
-            self._shown_q = q
+            self._shown_q, self._moving_until = q, time.monotonic() + SETTLE_S
+        if time.monotonic() < self._moving_until:
             self._show_state(reading)
         self.views.update()
 

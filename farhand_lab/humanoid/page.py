@@ -231,8 +231,10 @@ def _calibration(desk: DashboardBench) -> bool:
 
 
 def _ends(desk: DashboardBench) -> bool:
-    desk.press("End the run")
-    return desk.requests[-1][0] == "end"
+    """The second press confirms the first."""
+    desk.press("End the run", requests=0)
+    desk.press("End the run for everybody?")
+    return desk.requests[-1] == ("end", True)
 
 
 def _starts_over(desk: DashboardBench) -> bool:
