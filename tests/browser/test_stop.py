@@ -95,7 +95,7 @@ def test_keys_of_the_hand_do_not_turn_the_camera(run, visitor):
 def test_a_second_visitor_watches_until_he_takes_the_wheel(browser, run, visitor):
     """Who drives is shown; keys of the other do nothing, but stop does."""
     assert eventually(lambda: "engaged" in visitor.text())
-    other = Visitor(browser.new_context(), run.served.address)
+    other = Visitor(browser, run.served.address)
     try:
         assert eventually(lambda: "drives, you watch" in other.page.inner_text("#fh-bar"))
         assert eventually(lambda: "1 watching" in visitor.page.inner_text("#fh-bar"))
@@ -119,7 +119,7 @@ def test_the_token_to_watch_does_not_show_the_wheel(browser):
     run = Run("rest", "127.0.0.1", tokens=Tokens("secret", "look"))
     try:
         plain = run.served.address.partition("/?")[0]
-        visitor = Visitor(browser.new_context(), f"{plain}/?token=look")
+        visitor = Visitor(browser, f"{plain}/?token=look")
         assert eventually(lambda: "you watch" in visitor.page.inner_text("#fh-bar"))
         assert visitor.page.locator("#fh-take:visible").count() == 0
         assert visitor.page.locator("#fh-stop:visible").count() == 1
