@@ -15,7 +15,7 @@ import viser
 
 from farhand.console.scene import scene_of
 from farhand.console.status import Health
-from farhand.console.tuning import Tuning, _in_order
+from farhand.console.tuning import _in_order
 from farhand.console.viewer import Console
 from farhand.loop.telemetry import Reader
 
@@ -132,13 +132,6 @@ def test_a_refused_value_goes_back_to_what_it_was(console, rig):
     rig.session.run(0.01)
     console.frame(FRAME, Health(), False, True)
     assert item.value == "800"
-
-
-def test_a_run_without_a_link_gets_one_by_a_new_session(console, heard):
-    """Its delay cannot be changed live, and asking for one does not end in a refusal."""
-    tuning: Tuning = console.controls._tuning
-    tuning._relink({"link.delay": "40", "link.jitter": "0", "link.loss": "0"})
-    assert heard[-1] == ("restart", "", {"delay": "40", "jitter": "0", "loss": "0"})
 
 
 @pytest.mark.parametrize(("delay", "first"), [("40", "link.delay"), ("5", "link.jitter")])
