@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, field
 
@@ -22,6 +23,9 @@ FAST_S, SLOW_S = 3.0, 6.2
 
 FRESH_S = 0.6
 """How long ago shaking may have ended to be called present."""
+
+FAST_HZ, SLOW_HZ = 500.0, 100.0
+"""Records per second that are enough for that; judging more takes too long."""
 
 CHANNELS = ("error", "wrench_measured_in_world", "position_tool_in_world")
 
@@ -51,11 +55,19 @@ class Recent:
                 kept = self.rows.get((stream, channel), new[:0])
                 self.rows[stream, channel] = np.concatenate([kept, new])[first:]
 
-    def last(self, seconds: float) -> Recent:
-        """The last ``seconds`` of it."""
-        first = {name: np.searchsorted(at, at[-1] - seconds) for name, at in self.at.items()}
-        at = {name: at[first[name] :] for name, at in self.at.items()}
-        return Recent(at, {key: rows[first[key[0]] :] for key, rows in self.rows.items()})
+    def last(self, seconds: float, rate: float) -> Recent:
+        """The last ``seconds`` of it, at about ``rate`` [Hz] or fewer records."""
+        part = dict[str, slice]()
+        for name, at in self.at.items():
+            step = max(1, round(1.0 / (rate * np.median(np.diff(at))))) if len(at) > 1 else 1
+            part[name] = slice(np.searchsorted(at, at[-1] - seconds), None, step)
+        thinned = {name: at[part[name]] for name, at in self.at.items()}
+        return Recent(thinned, {key: rows[part[key[0]]] for key, rows in self.rows.items()})
+
+    @property
+    def filled(self) -> bool:
+        """Whether every stream has records."""
+        return all(len(at) for at in self.at.values())
 
     def times(self, stream: str) -> Array:
         """Times of the records of a stream, [s]."""
@@ -85,9 +97,14 @@ class Shaking:
         self._recent, self._judged_s = Recent(), time.monotonic()
         self._drags: list[tuple[float, Array]] = []
         self._text = ""
+        self._judging: threading.Thread | None = None
 
     def look(self) -> str:
-        """What shakes now, with size and frequency; empty if nothing does."""
+        """What shakes now, with size and frequency; empty if nothing does.
+
+        Call it several times a second: that takes a millisecond. It is judged once a second, in
+        another thread.
+        """
         about = self._about
         if about is None:
             return ""
@@ -95,25 +112,35 @@ class Shaking:
             self._recent.add(self._reader, stream)
         self._note_drags()
         now_s = time.monotonic()
-        if now_s - self._judged_s >= PERIOD_S:
+        ready = self._judging is None or not self._judging.is_alive()
+        if ready and now_s - self._judged_s >= PERIOD_S and self._recent.filled:
             self._judged_s = now_s
-            self._text = self._judge(about)
+            fast = self._recent.last(FAST_S, FAST_HZ)
+            slow = self._recent.last(SLOW_S, SLOW_HZ)
+            arguments = (about, fast, slow, self._intended())
+            self._judging = threading.Thread(target=self._judge, args=arguments, daemon=True)
+            self._judging.start()
         return self._text
 
-    def _judge(self, about: ShakingScene) -> str:
-        recent, contact, driven = self._recent, about["contact"], about["driven"]
-        if not all(len(at) for at in recent.at.values()):
-            return ""
-        hit = oscillation(recent.last(FAST_S), contact)
-        intended = self._intended()
+    def settle(self) -> str:
+        """Wait for the present judgement; what it says."""
+        if self._judging is not None:
+            self._judging.join()
+        return self._text
+
+    def _judge(
+        self, about: ShakingScene, fast: Recent, slow: Recent, intended: IntendedMotion | None
+    ) -> None:
+        contact = about["contact"]
+        hit = oscillation(fast, contact)
         if hit is None and intended is not None:
-            hit = oscillation(recent, contact, intended, driven)
+            hit = oscillation(slow, contact, intended, about["driven"])
         # A recent window may hold shaking that is over
-        if hit is None or hit.end < recent.at["coupling"][-1] - FRESH_S:
-            return ""
-        if hit.signal == "tracking error" and about["open_loop"]:
-            return ""
-        return f"it shakes: {str(hit).partition(' from ')[0]}"
+        over = hit is None or hit.end < fast.at["coupling"][-1] - FRESH_S
+        if hit is None or over or (hit.signal == "tracking error" and about["open_loop"]):
+            self._text = ""
+            return
+        self._text = f"it shakes: {str(hit).partition(' from ')[0]}"
 
     def _note_drags(self) -> None:
         """Keep where visitors have dragged the hand to, as long as it matters."""

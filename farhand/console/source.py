@@ -92,7 +92,8 @@ class Requests:
     """The way from the page's process to the session; any thread may send.
 
     Beside the session's commands there are ``restart`` (a new session with other options),
-    ``record``, ``deadman`` (whether one must be held) and ``end``.
+    ``again`` (the same session from its start), ``record``, ``deadman`` (whether one must be held),
+    ``arrived`` (the first visitor is there) and ``end`` (with the value True, once confirmed).
 
     Args:
         outgoing: this process's end of the pipe; None for the page of a recording.

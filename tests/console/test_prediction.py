@@ -110,7 +110,8 @@ class Ring:
             for stream in self.streams:
                 stream.commit(self.now_ns)
             if tick % 500 == 499:
-                said.append(look.look())
+                look.look()
+                said.append(look.settle())
         return said
 
 
@@ -152,7 +153,7 @@ def test_it_judges_at_most_once_a_second(ring, monkeypatch):
     """A judgement costs some milliseconds of the picture's time."""
     monkeypatch.setattr(shaking, "PERIOD_S", 1.0)
     judged = []
-    monkeypatch.setattr(Shaking, "_judge", lambda self, about: judged.append(1) or "")
+    monkeypatch.setattr(Shaking, "_judge", lambda self, *_: judged.append(1))
     watch = Shaking(Reader(ring.telemetry.path), ABOUT)
     ring.run(3.0, 12.0, 4.0, watch)
     assert len(judged) <= 1
