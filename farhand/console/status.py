@@ -323,12 +323,14 @@ def _robot(name: str, role: str, reading: Reading) -> str:
     coupled = not math.isnan(reading.engagement)
     label = _FORCES[name] if coupled and name in _FORCES else "force"
     if force == "not measured" and name in reading.commanded:
-        label = "synthetic force" if reading.origin(name) == "synthetic" else "law pulls"
+        label = (
+            "synthetic force" if reading.origin(name) == "synthetic" else "force asked by the law"
+        )
         force = newtons(reading.commanded[name])
     doing = "<b>stopped</b>" if mode == "tripped" else html.escape(reading.job.get(name, mode))
     bus = reading.driver.get(name, {}).get("bus")
     row = _row(f"{name}, {label}", f"{doing} · {force}", role_colour(role))
-    return row + (_row("its bus", bus) if bus else "")
+    return row + (_row("servo bus", bus) if bus else "")
 
 
 def _state(robot: RobotScene, reading: Reading, kinematics: Kinematics) -> str:

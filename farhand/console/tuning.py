@@ -93,7 +93,7 @@ class Tuning:
             about = gui.add_html(_note(menus["scenarios"][menus["chosen"]["scenario"]]))
             for path, choices in menus["build"].items():
                 choose(path, choices)
-            start = gui.add_button("Start", hint="Begin a new session with these")
+            start = gui.add_button("Start a new session", hint="With these choices")
 
         def describe(_: object) -> None:
             about.content = _note(menus["scenarios"][inputs["scenario"].value])
@@ -118,7 +118,7 @@ class Tuning:
         ]
         gains = [path for path in gains if path not in SCALES and ".mapping." not in path]
         forms = {"Scale": SCALES, "Gains": gains[:MAX_GAINS], "Hand": HAND, "Wall": WALL}
-        for label, paths in (forms | {"Limb": LIMB}).items():
+        for label, paths in (forms | {"Robot": LIMB}).items():
             known = [path for path in paths if path in self._knobs]
             if known:
                 self._add_form(label, known)

@@ -266,7 +266,7 @@ CONTROLS: dict[str, Callable[[DashboardBench], bool]] = {
     ),
     "force bars": lambda d: d.shows(r"leader, synthetic force\s+coupled · [\d.]+ N"),
     "link states": lambda d: d.shows(r"coupling\s+engaged") and d.shows(r"battery\s+[\d.]+ V"),
-    "rates": lambda d: d.shows(rf"loop\s+{RATE:.0f} Hz") and d.shows(r"its bus\s+2\d\.\d Hz"),
+    "rates": lambda d: d.shows(rf"loop\s+{RATE:.0f} Hz") and d.shows(r"servo bus\s+2\d\.\d Hz"),
     "single-joint control": _single_joint,
     "inverse-kinematics test": _inverse_kinematics,
     "active and passive servos": _passive,

@@ -155,7 +155,7 @@ def test_another_law_is_chosen_on_the_page_and_a_recording_made(browser, tmp_pat
             assert eventually(lambda: "engaged" in visitor.text())
             visitor.page.get_by_role("combobox", name="law", exact=True).click()
             visitor.page.get_by_role("option", name="position-position", exact=True).click()
-            visitor.page.get_by_role("button", name="Start", exact=True).click()
+            visitor.page.get_by_role("button", name="Start a new session", exact=True).click()
             assert eventually(lambda: "dual-arm · position-position" in visitor.text())
             assert eventually(lambda: "engaged" in visitor.text())
             visitor.page.get_by_role("tab", name="Record").click()

@@ -103,7 +103,7 @@
       make("p", {}, "STOP does not reach the arms from here. Use the stop at the robot."),
       make("p", { id: "fh-age" }), make("p", { id: "fh-why" }, "Trying again …")));
     document.body.append(make("div", { id: "fh-frame" }), bar,
-      make("button", { id: "fh-stop", class: "fh", type: "button", onclick: stop }, "STOP (Esc)"),
+      make("button", { id: "fh-stop", class: "fh", type: "button", onclick: stop }, "STOP", make("i", {}, " (Esc)")),
       make("div", { id: "fh-strip", class: "fh" }), make("div", { id: "fh-lesson", class: "fh" }), cover);
     plots.build();
     cues.build();
