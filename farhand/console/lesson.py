@@ -6,8 +6,8 @@ from typing import Any
 
 from farhand.console.scene import Scene
 
-SHAKING_DELAY, SHAKING_WALL = 60.0, 6000.0  # [ms] of round trip, [N/m]
-LAYER = "tdpa"
+DELAYS, STIFF_WALL = (40.0, 100.0, 200.0), 6000.0  # [ms] of round trip, [N/m]
+LAW, LAYER = "position-force", "tdpa"
 
 
 def lesson(scene: Scene) -> list[dict[str, Any]]:
@@ -18,7 +18,7 @@ def lesson(scene: Scene) -> list[dict[str, Any]]:
     """
     menus = scene["menus"]
     paths = {knob["path"] for knob in scene["knobs"]}
-    if not menus["restartable"] or LAYER not in menus["layers"]:
+    if not menus["restartable"] or LAW not in menus["laws"]:
         return []
     if not {"wall.stiffness", "link.delay"} <= paths:
         return []
@@ -28,7 +28,8 @@ def lesson(scene: Scene) -> list[dict[str, Any]]:
             "text": "Drag the green handle at the leader's tool away from you until the follower "
             "touches the pink wall. The orange arrow is the force that your hand feels.",
             "do": [
-                ["No delay, soft wall", "set", [["link.delay", 0.0], ["wall.stiffness", 1500.0]]]
+                [f"Law {LAW}", "restart", {"law": LAW, "layer": "none"}],
+                ["No delay, soft wall", "set", [["link.delay", 0.0], ["wall.stiffness", 1500.0]]],
             ],
             "seen": "contact",
             "done": "Contact: the follower touches the wall, and your hand feels it.",
@@ -37,10 +38,7 @@ def lesson(scene: Scene) -> list[dict[str, Any]]:
             "title": "Add delay",
             "text": "Real links are slow. Hold the arm against the wall, add delay, and watch the "
             "margin bar at the top move towards red.",
-            "do": [
-                [f"{delay:g} ms", "set", [["link.delay", delay]]]
-                for delay in (20.0, SHAKING_DELAY, 2.0 * SHAKING_DELAY)
-            ],
+            "do": [[f"{delay:g} ms", "set", [["link.delay", delay]]] for delay in DELAYS],
             "seen": "delayed",
             "done": "What you feel is now old: the wall pushes back late.",
         },
@@ -49,8 +47,8 @@ def lesson(scene: Scene) -> list[dict[str, Any]]:
             "text": "A stiff wall and a late answer feed each other: each bounce brings back more "
             "energy than your hand put in. Push into the stiff wall.",
             "do": [
-                ["Stiff wall", "set", [["wall.stiffness", SHAKING_WALL]]],
-                ["More delay", "set", [["link.delay", 2.0 * SHAKING_DELAY]]],
+                ["Stiff wall", "set", [["wall.stiffness", STIFF_WALL]]],
+                ["More delay", "set", [["link.delay", DELAYS[-1]]]],
             ],
             "seen": "shakes",
             "done": "It shakes. The frame is orange, and the top of the page tells how fast.",

@@ -77,7 +77,7 @@ def test_a_key_stops_the_arms_within_a_tenth_of_a_second(run, visitor, monkeypat
     visitor.page.evaluate(NOTE_TIMES)
     waits = []
     for count in range(1, TRIES + 1):
-        visitor.page.keyboard.press("s")
+        visitor.page.keyboard.press("Escape")
         assert eventually(lambda count=count: len(stopped) == count)
         waits.append(stopped[-1] - 1e-3 * visitor.page.evaluate("window.pressed"))
         if waits[-1] < 0.1:

@@ -133,7 +133,7 @@ def test_without_a_sensor_the_panel_tells_what_the_law_pulls_with():
         text = status_of(made)
     finally:
         made.close()
-    assert "leader, law pulls" in text and "hand force" not in text
+    assert "leader, force asked by the law" in text and "hand force" not in text
 
 
 def test_arms_with_a_job_say_where_it_stands_and_nothing_of_a_coupling():
