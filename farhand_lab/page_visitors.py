@@ -6,6 +6,7 @@ They speak viser's own protocol.
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import threading
 import time
@@ -168,7 +169,11 @@ class Operator:
         self.changes: dict[str, int] = {}  #: how often each was changed from the other side, by id
         url, version = address.replace("http://", "ws://", 1), f"viser-v{viser.__version__}"
         protocols = [Subprotocol(version)]
-        self._line = connect(url, subprotocols=protocols, max_size=None, compression=None)
+        cookie = {"Cookie": "farhand_visitor=operator"}
+        self._own = connect(f"{url}/farhand/live", additional_headers=cookie, compression=None)
+        self._line = connect(
+            url, subprotocols=protocols, additional_headers=cookie, max_size=None, compression=None
+        )
         self._say(CAMERA)
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
@@ -199,9 +204,9 @@ class Operator:
         uuid, updates = self.find(label), {"value": value}
         self._say({"type": "GuiUpdateMessage", "uuid": uuid, "updates": updates})
 
-    def key(self, label: str) -> None:
-        """Press the key of a command, such as ``Stop``."""
-        self._say({"type": "CommandTriggerMessage", "uuid": self.find(label)})
+    def key(self, action: str) -> None:
+        """Press the key of an action, such as ``stop``."""
+        self._own.send(json.dumps({"do": action}))
 
     def texts(self) -> str:
         """Everything that the panel says in words, one item a line."""
@@ -210,6 +215,7 @@ class Operator:
 
     def close(self) -> None:
         """Leave."""
+        self._own.close()
         self._line.close()
         self._thread.join()
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-
-from farhand.analysis.history import History
 
 Array = np.ndarray
 
@@ -59,12 +58,22 @@ class Oscillation:
         return f"the {self.signal} oscillates by ±{size} at {pace} Hz from {self.start:.1f} s"
 
 
+class Signals(Protocol):
+    """Signals of a run; :class:`farhand.analysis.history.History` has them all."""
+
+    def times(self, stream: str) -> Array:
+        """Times of the records of a stream, [s]."""
+
+    def signal(self, stream: str, channel: str) -> Array:
+        """Values of a channel, one row per record."""
+
+
 IntendedMotion = Callable[[Array], Array]
 """Intended position of a hand at given times [s], one row of [m] each; only changes matter."""
 
 
 def oscillation(
-    history: History,
+    history: Signals,
     contact: str = "follower",
     intended: IntendedMotion | None = None,
     driven: str = "leader",
@@ -117,7 +126,7 @@ def find(
     return None
 
 
-def _is_moved(history: History, hit: Oscillation) -> bool:
+def _is_moved(history: Signals, hit: Oscillation) -> bool:
     """Whether a tool moves like the error; with a force, by as much as counts for an error."""
     size = hit.amplitude if hit.signal == "tracking error" else THRESHOLDS["tracking error"]
     return any(
@@ -125,7 +134,7 @@ def _is_moved(history: History, hit: Oscillation) -> bool:
     )
 
 
-def _is_meant(history: History, hit: Oscillation, intended: IntendedMotion, driven: str) -> bool:
+def _is_meant(history: Signals, hit: Oscillation, intended: IntendedMotion, driven: str) -> bool:
     """Whether the intended motion swings likewise, by more than a small share of its tool."""
     times = history.times(driven)
     times = times[(times >= hit.start) & (times <= hit.end)]
@@ -134,7 +143,7 @@ def _is_meant(history: History, hit: Oscillation, intended: IntendedMotion, driv
     )
 
 
-def _tool_swing(history: History, hit: Oscillation, tool: str) -> float:
+def _tool_swing(history: Signals, hit: Oscillation, tool: str) -> float:
     return swing_at(hit, history.times(tool), history.signal(tool, "position_tool_in_world"))
 
 

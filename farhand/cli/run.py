@@ -53,6 +53,9 @@ LeaderPlant = Annotated[
 FollowerPlant = Annotated[
     str | None, Option("--follower", metavar="PLANT", help="What follows: ur:HOST or serial:PATH.")
 ]
+NoWait = Annotated[
+    bool, Option("--no-wait", help="Begin at once, not when the first visitor opens the page.")
+]
 ListParameters = Annotated[
     bool, Option("--parameters", help="List every parameter with its value and exit.")
 ]
@@ -65,6 +68,7 @@ def run(
     scenario: ScenarioName = None,
     seconds: Seconds = None,
     headless: Headless = False,
+    no_wait: NoWait = False,
     host: Host = "127.0.0.1",
     port: Port = 8080,
     clock: ClockName = None,
@@ -84,8 +88,8 @@ def run(
 ) -> int:
     """Run a rig and print how well it did.
 
-    Without --headless it runs in real time, serves a page to watch and steer it on, and goes on
-    until Ctrl-C.
+    Without --headless it runs in real time, serves a page to watch and steer it on, begins when
+    the first visitor opens it, and goes on until Ctrl-C.
 
     Example: [bold]farhand run dual-arm --law position-force --delay 40 --headless --report
     report[/bold]
@@ -107,6 +111,8 @@ def run(
     options = Options(
         law, layer, scenario, seed, delay, jitter, loss, settings=parse_settings(settings)
     )
+    # A visitor of the page may want to disturb a perfect link
+    options.linked = not headless
     options.clock = VirtualClock() if virtual else WallClock()
     built = _build(rig, options, {"leader": leader, "follower": follower})
     try:
@@ -120,9 +126,13 @@ def run(
         from farhand.running.page import run_rig
 
         until = "" if length is None else f"after {length:g} s or "
-        title = f"{rig} runs at {{address}} (it ends {until}with Ctrl-C)"
+        wait = not (no_wait or built.world.externally_driven)
+        begins = "begins with its first visitor and " if wait else ""
+        title = f"{rig} runs at {{address}} (it {begins}ends {until}with Ctrl-C)"
         page_at = None if headless else (host, port)
-        built, outcome = run_rig(built, length, record, page_at, title, core=core)
+        built, outcome = run_rig(
+            built, length, record, page_at, title, core=core, wait=wait, planned=at or []
+        )
         return _conclude(built, outcome, json, report, record)
     finally:
         built.close()
@@ -165,7 +175,7 @@ def _check_coupling(rig: Rig) -> None:
 
 def _print_margin(rig: Rig) -> None:
     """Print how far the rig is from shaking, where that can be predicted."""
-    from farhand.running.margin import margin
+    from farhand.rigs.margin import margin
 
     # Nothing is known about arms and devices outside the simulation
     text = None if rig.world.externally_driven else margin(rig)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import Any
 
 import numpy as np
 import viser
 
 from farhand.console.drawing import Drawing
 from farhand.console.grasp import KEY_STEP_M, Grasp
-from farhand.console.plots import Plots
+from farhand.console.live import Action, Live
 from farhand.console.scene import Scene
 from farhand.console.source import Requests
 from farhand.console.status import Health, Reading, log, panel, state
@@ -21,8 +21,11 @@ BUTTON_HOLD_S, KEY_HOLD_S = 0.35, 0.8
 """How long a dead-man counts as held after the last event; a key repeats only after half a
 second."""
 
+PRESSED = ("engage", "release", "clutch", "reset")
+MIN_TURN = 2e-5  # [rad] or [m]; a joint that moves less rests
+SETTLE_S = 1.0  # after a motion, in which the state is still shown with every frame
+SURE_S = 4.0  # within which a second press ends the run
 NOTICE_S = 8.0  # how long a refusal stays on the page
-STOP = "STOP  (Esc)"
 
 KEYS = """
 | key | does |
@@ -40,17 +43,8 @@ KEYS = """
 LEGEND = (
     "Arrows: force on each tool, {scale}. **Orange**: leader; **blue**: follower. Lattice bar: "
     "virtual constraint; dashes: another law; coil: tracking error. Grey lines: limits of the "
-    "workspace."
+    "workspace. A ring at a tool: it touched something just now."
 )
-
-_STEPS: dict[Any, tuple[str, tuple[float, float, float]]] = {
-    "arrowup": ("hand +x", (1.0, 0.0, 0.0)),
-    "arrowdown": ("hand -x", (-1.0, 0.0, 0.0)),
-    "arrowleft": ("hand +y", (0.0, 1.0, 0.0)),
-    "arrowright": ("hand -y", (0.0, -1.0, 0.0)),
-    "pageup": ("hand +z", (0.0, 0.0, 1.0)),
-    "pagedown": ("hand -z", (0.0, 0.0, -1.0)),
-}
 
 
 class Controls:
@@ -67,28 +61,35 @@ class Controls:
         requests: Requests,
         grasp: Grasp | None,
         drawing: Drawing,
+        live: Live,
     ) -> None:
         self._server, self._scene, self._requests, self._grasp = server, scene, requests, grasp
         self._kinematics = drawing.kinematics
         self._clutched = self._was_held = self._recording = False
         self._held_until = 0.0  # [s], by the monotonic clock
+        self._sure_until = 0.0  # [s], by the same clock
+        self._shown_q, self._moving_until = np.zeros(0), 0.0
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']}")
-        self._add_stop()
-        couple = gui.add_button_group("coupling", ("Engage", "Release", "Clutch"))
-        couple.on_click(lambda _: self._press(couple.value))
-        trips = gui.add_button_group("trips", ("Reset",))
-        trips.on_click(lambda _: self._press("Reset"))
-        self.views = Views(server, scene, drawing.kinematics, drawing.view)
+        coupled = any(thing["kind"] == "tie" for thing in scene["things"])
+        if coupled:
+            couple = gui.add_button_group("coupling", ("Engage", "Release", "Clutch"))
+            couple.on_click(lambda _: self._press(couple.value.lower()))
+        trips = gui.add_button_group("after a stop", ("Reset",))
+        trips.on_click(lambda _: self._press("reset"))
+        self.views = Views(server, scene, drawing.kinematics, drawing.view, live)
+        if self.views.has_eyes:
+            view = gui.add_button_group("view", ("Overview", "Follower's eyes"))
+            view.on_click(
+                lambda event: self.views.give(event.client, EYES if "'" in view.value else OVERVIEW)
+            )
         self._status = gui.add_html("")
         self._tuning = Tuning(gui, scene, requests)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive"):
-            self._add_drive()
+            self._add_drive(drawing)
         with tabs.add_tab("State"):
             self._state = gui.add_html("")
-        with tabs.add_tab("Plots"):
-            self._plots = Plots(gui, scene)
         with tabs.add_tab("Tune"):
             self._tuning.add_live()
             add_trial(gui, scene)
@@ -98,12 +99,36 @@ class Controls:
                 self._add_record()
         with tabs.add_tab("Log"):
             self._log = gui.add_html("")
-        self._add_keys()
+
+    @property
+    def actions(self) -> dict[str, Action]:
+        """What visitors may ask for by key or by the page's own buttons."""
+        requests, grasp = self._requests, self._grasp
+
+        def press(name: str) -> Action:
+            return lambda number, value: self._press(name)
+
+        actions: dict[str, Action] = {name: press(name) for name in PRESSED}
+        actions |= {
+            "stop": lambda number, value: requests.send("stop"),
+            "hold": lambda number, value: self._hold(KEY_HOLD_S),
+            "view": lambda number, value: self.views.choose(number, str(value)),
+            "hello": lambda number, value: self.views.choose(number, OVERVIEW),
+            "set": lambda number, value: self._set(value),
+            "restart": lambda number, value: requests.send("restart", "", dict(value)),
+        }
+        if grasp is not None:
+            actions["nudge"] = lambda number, value: grasp.nudge(
+                KEY_STEP_M * np.array(value, float)
+            )
+            actions["path"] = lambda number, value: grasp.release()
+        return actions
 
     def show(self, reading: Reading, health: Health, recording: bool) -> None:
         """Put the newest status into the panel, and report what was refused."""
-        self._status.content = panel(reading, self._scene, health)
-        self._log.content = log(reading)
+        _put(self._status, panel(reading, self._scene, health))
+        _put(self._log, log(reading))
+        self._show_state(reading)
         for path, value in reading.changes.items():
             self._tuning.known(path, value)
         for path, why in reading.refusals:
@@ -111,17 +136,22 @@ class Controls:
             self.refuse(why)
         reading.changes.clear()
         reading.refusals.clear()
-        self._plots.show()
         if recording != self._recording and self._scene["menus"]["records"]:
             self._recording = recording
             self._record.label = "Stop recording" if recording else "Record"
             self._record.color = "red" if recording else None
 
-    def follow(self, reading: Reading, health: Health) -> None:
-        """Show the newest numbers, and move the cameras that are on the follower."""
-        self._plots.add(reading, health)
-        self._state.content = state(reading, self._scene, self._kinematics)
+    def follow(self, reading: Reading) -> None:
+        """Show where the joints are while they move, and move the cameras on the follower."""
+        q = np.concatenate(list(reading.q.values())) if reading.q else np.zeros(0)
+        if len(q) != len(self._shown_q) or np.abs(q - self._shown_q).max(initial=0.0) > MIN_TURN:
+            self._shown_q, self._moving_until = q, time.monotonic() + SETTLE_S
+        if time.monotonic() < self._moving_until:
+            self._show_state(reading)
         self.views.update()
+
+    def _show_state(self, reading: Reading) -> None:
+        _put(self._state, state(reading, self._scene, self._kinematics))
 
     def refuse(self, why: str) -> None:
         """Show every visitor why something was not done."""
@@ -139,28 +169,22 @@ class Controls:
             self._requests.send("release")
         self._was_held = held
 
-    def _add_stop(self) -> None:
-        """A button over the picture, and one at the top of the panel, where nothing can move it."""
-        gui = self._server.gui
-        floating = gui.add_panel()
-        with floating.add_tab("Stop"):
-            over = gui.add_button(STOP, color="red")
-        floating.float(x=15, y=-15, width=230)
-        for button in (over, gui.add_button(STOP, color="red")):
-            button.on_click(lambda _: self._requests.send("stop"))
-
     def _press(self, what: str) -> None:
-        if what == "Clutch":
+        if what == "clutch":
             self._clutched = not self._clutched
             self._requests.send("clutch" if self._clutched else "declutch")
             return
         self._clutched = False
-        self._requests.send(what.lower())
+        self._requests.send(what)
+
+    def _set(self, values: list[tuple[str, object]]) -> None:
+        for path, value in values:
+            self._requests.send("set", path, value)
 
     def _hold(self, seconds: float) -> None:
         self._held_until = time.monotonic() + seconds
 
-    def _add_drive(self) -> None:
+    def _add_drive(self, drawing: Drawing) -> None:
         gui = self._server.gui
         if self._grasp is not None:
             spring = f"a spring of {self._grasp.stiffness:g} N/m"
@@ -185,9 +209,26 @@ class Controls:
             gui.add_markdown(KEYS)
         with gui.add_folder("What the picture shows", expand_by_default=False):
             gui.add_markdown(LEGEND.format(scale=f"10 cm for {self._scene['arrow']:g} N"))
+            for name, layer in drawing.layers.items():
+                self._add_layer(name, layer)
         if self._scene["menus"]["restartable"]:
-            end = gui.add_button("End the run", color="gray", hint="As Ctrl-C where it was started")
-            end.on_click(lambda _: self._requests.send("end"))
+            gui.add_button("Play again").on_click(lambda _: self._requests.send("again"))
+            hint = "As Ctrl-C where it was started; press twice"
+            end = gui.add_button("End the run", color="gray", hint=hint)
+            end.on_click(lambda _: self._end(end))
+
+    def _add_layer(self, name: str, layer: viser.FrameHandle) -> None:
+        box = self._server.gui.add_checkbox(f"show {name}", True)
+        box.on_update(lambda _: setattr(layer, "visible", box.value))
+
+    def _end(self, button: viser.GuiButtonHandle) -> None:
+        """End the run at the second press within a few seconds."""
+        if time.monotonic() < self._sure_until:
+            self._requests.send("end", "", True)
+            return
+        self._sure_until = time.monotonic() + SURE_S
+        button.label = "End the run for everybody?"
+        threading.Timer(SURE_S, lambda: setattr(button, "label", "End the run")).start()
 
     def _add_record(self) -> None:
         gui, rig = self._server.gui, self._scene["rig"]
@@ -200,24 +241,8 @@ class Controls:
         self._record.on_click(record)
         gui.add_markdown("Play it again with `farhand replay FILE`; everything done here is in it.")
 
-    def _add_keys(self) -> None:
-        gui = self._server.gui
-        presses: list[tuple[str, Any, Any]] = [
-            ("Stop", "escape", lambda _: self._requests.send("stop")),
-            ("Stop now", "S", lambda _: self._requests.send("stop")),
-            ("Engage", "E", lambda _: self._press("Engage")),
-            ("Release", "R", lambda _: self._press("Release")),
-            ("Clutch", "C", lambda _: self._press("Clutch")),
-            ("Clear trips", "X", lambda _: self._press("Reset")),
-            ("Hold the dead-man", "D", lambda _: self._hold(KEY_HOLD_S)),
-            ("Overview", "O", lambda event: self.views.choose(event.client, OVERVIEW)),
-            ("View from the follower", "V", lambda event: self.views.choose(event.client, EYES)),
-        ]
-        grasp = self._grasp
-        if grasp is not None:
-            presses.append(("Hand back to its path", "H", lambda _: grasp.release()))
-            for key, (label, axis) in _STEPS.items():
-                step = KEY_STEP_M * np.array(axis)
-                presses.append((label, key, lambda _, step=step: grasp.nudge(step)))
-        for label, key, press in presses:
-            gui.add_command(label, hotkey=key).on_trigger(press)
+
+def _put(item: viser.GuiHtmlHandle, content: str) -> None:
+    """Show a text; one that is there already is not sent again."""
+    if item.content != content:
+        item.content = content

@@ -23,7 +23,7 @@ from farhand.console.geometry import (
     segments,
     torus_circles,
 )
-from farhand.console.nodes import Arrow, Balance
+from farhand.console.nodes import Arrow, Balance, Ring
 from farhand.console.scene import Geom, Kinematics, RobotScene, Scene
 from farhand.console.status import Reading
 from farhand.console.things import Thing, wall_place
@@ -34,6 +34,10 @@ Array = np.ndarray
 WALL_OPACITY = 0.30
 FORCE_LABEL_ASIDE = 0.40  # [m], from its arrow, in a team, where tools are near each other
 NAME_ABOVE = 0.15  # [m], over the highest joint of a robot behind others
+LAYERS = ("forces", "trails", "limits", "contacts")
+"""Parts of the picture that can be hidden."""
+
+MIN_TURN = 2e-5  # [rad] or [m]; a joint that moved less is not drawn anew
 MIN_ERROR_M = 0.003  # of the tool's position; less is not drawn
 
 
@@ -49,11 +53,16 @@ class Drawing:
         self._lines: list[tuple[Thing, viser.LineSegmentsHandle]] = []
         self._walls: dict[str, tuple[Thing, viser.MeshHandle]] = {}
         self._balances: list[Balance] = []
+        self._rings: dict[str, Ring] = {}
+        self._drawn_q = np.zeros(0)
         self._places = {knob["path"]: knob["value"] for knob in scene["knobs"]}
         lowest = min((robot["position"][2] for robot in scene["robots"]), default=0.0)
         extent = extent_of(scene, self.kinematics)
+        walls = [np.array(thing["normal"]) for thing in scene["things"] if thing["kind"] == "wall"]
         #: where the camera looks, and where it is from there, [m]
-        self.view = set_stage(server, extent, min(0.0, lowest), scene["rig"])
+        self.view = set_stage(server, extent, min(0.0, lowest), scene["rig"], walls)
+        #: what a visitor may hide, by name
+        self.layers = {name: server.scene.add_frame(f"/{name}", show_axes=False) for name in LAYERS}
         self._add_shapes("/world/fixed", scene["fixed"])
         for robot in scene["robots"]:
             self._add_robot(robot)
@@ -68,12 +77,15 @@ class Drawing:
         for path, value in reading.changes.items():
             self._change(path, value)
         with self._server.atomic():
-            for index, frame in self._frames.items():
-                frame.position = kinematics.body_position[index]
-                frame.wxyz = kinematics.body_quaternion_wxyz[index]
+            if self._moved(reading):
+                for index, frame in self._frames.items():
+                    frame.position = kinematics.body_position[index]
+                    frame.wxyz = kinematics.body_quaternion_wxyz[index]
             for name, arrow in self._arrows.items():
                 tool = kinematics.tool_position[name]
                 arrow.point(tool, reading.measured(name), reading.origin(name))
+            for name, ring in self._rings.items():
+                ring.update(kinematics.tool_position[name], reading, name)
             for balance in self._balances:
                 balance.update(kinematics)
             for thing, line in self._lines:
@@ -82,6 +94,16 @@ class Drawing:
                 tool = kinematics.tool_position[name]
                 if reading.time_ns is not None and trail.add(reading.time_ns, tool):
                     line.points = trail.points
+
+    def _moved(self, reading: Reading) -> bool:
+        """Whether a joint has moved since it was last drawn; arms at rest cost no traffic."""
+        if not reading.q:
+            return True
+        q = np.concatenate(list(reading.q.values()))
+        same = len(q) == len(self._drawn_q) and np.abs(q - self._drawn_q).max() < MIN_TURN
+        if not same:
+            self._drawn_q = q
+        return not same
 
     def _change(self, path: str, value: Any) -> None:
         """Redraw what a live parameter moves."""
@@ -115,6 +137,11 @@ class Drawing:
             self._scene["arrow"],
             self._aside(robot),
         )
+        if robot["role"] == "follower":
+            line = scene.add_line_segments(
+                f"/contacts/{name}", nothing, palette.STOP, thickness=0.006
+            )
+            self._rings[name] = Ring(line, 0.08 * self._scene["size"])
         tool = np.repeat(self.kinematics.tool_position[name][None], 2, axis=0)
         start = tool[None].astype(np.float32)
         line = scene.add_line_segments(f"/trails/{name}", start, colour, thickness=0.003)

@@ -21,6 +21,7 @@ MAX_FRAME_S = 0.1  # a page that was delayed does not catch up in one step
 MIN_STEP_M = 2e-4
 MIN_STRETCH_M = 2e-3  # less is not drawn
 HANDLE_SIZE_M = 0.20
+AT_LIMIT = 0.97  # share of the hand's limit at which it counts as reached
 KEY_STEP_M = 0.01
 """By how much a key moves the hand, [m]."""
 
@@ -58,7 +59,7 @@ class Grasp:
         self._path = HandPath(Move(**move) for move in thing["moves"])
         self._start = np.array(thing["start"])
         self.drag, self._goal, self._handle_at = np.zeros(3), np.zeros(3), self._start.copy()
-        self.dragging = False
+        self.dragging = self._at_limit = False
         scene, nothing = server.scene, np.zeros((1, 2, 3), dtype=np.float32)
         self._line = scene.add_line_segments("/hand/spring", nothing, palette.HAND, thickness=0.004)
         self._label = scene.add_label("/hand/size", "", visible=False, anchor="top-right")
@@ -111,11 +112,19 @@ class Grasp:
         self._line.visible = self._label.visible = visible
         if visible:
             self._line.points = coil(tool, far)
+            self._redden(float(np.linalg.norm(force)) >= AT_LIMIT * self.most)
             self._label.position = far - [0.0, 0.0, self._below]
-            self._label.text = f"hand {newtons(force)}"
+            limit = ", its limit" if self._at_limit else ""
+            self._label.text = f"hand {newtons(force)}{limit}"
         behind = np.linalg.norm(np.array(self._handle.position) - far) > MIN_STEP_M
         if behind and not self.dragging:
             self._handle.position = far
+
+    def _redden(self, at_limit: bool) -> None:
+        """A hand at its limit is red: pulling farther adds nothing."""
+        if at_limit != self._at_limit:
+            self._at_limit = at_limit
+            self._line.colors = np.array(palette.STOP if at_limit else palette.HAND)
 
     def _take_hold(self) -> None:
         if self._open:
@@ -142,5 +151,6 @@ class Grasp:
         if self.dragging:
             self._take_hold()
         self._handle_at = np.array(event.target.position, dtype=float)
+        # Whoever lets go of the mouse lets go of the arm
         if event.phase == "end":
-            self._goal = self.drag.copy()
+            self.release()

@@ -42,6 +42,7 @@ class Menus(TypedDict):
     # session
     chosen: dict[str, Any]
     linked: bool  # whether a link carries the coupling, so that its delay can be changed live
+    unlinked: str  # one line on why none does; empty if one does
     restartable: bool  # whether a visitor may begin a new session
     records: bool  # whether the page begins and ends recordings
 
@@ -68,9 +69,24 @@ def menus_of(rig: Rig) -> Menus:
         "build": {path: names for path, names in choices.items() if names},
         "chosen": chosen,
         "linked": link is not None and bool(link.connected),
+        "unlinked": _unlinked(rig),
         "restartable": whole,
         "records": whole,
     }
+
+
+def _unlinked(rig: Rig) -> str:
+    """Why no emulated link carries the coupling, in one line; empty if one does."""
+    link = rig.parts.link
+    if not rig.session.bridges:
+        return "Nothing couples these arms, so there is no delay to set."
+    if rig.options.side is not None:
+        return "The two sides meet over a real network, whose delay cannot be set here."
+    if link is not None and link.connected:
+        return ""
+    if rig.parts.startup is not None:
+        return "The start-up sequence runs in one process, so there is no delay to set."
+    return "This run was started without a link, so there is no delay to set."
 
 
 def knobs_of(parameters: object) -> list[Knob]:

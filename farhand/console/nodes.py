@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,15 @@ import viser
 from farhand.console import palette
 from farhand.console.geometry import segments
 from farhand.console.scene import Kinematics, Scene
-from farhand.console.status import newtons
+from farhand.console.status import Reading, newtons
 from farhand.console.things import Thing
 from farhand.mapping.limbs import LegChain
 
 Array = np.ndarray
 
 MIN_ARROW_M = 1.25e-3  # a shorter one is not drawn
+MIN_CHANGE = 0.02  # [N], or a fortieth of that in [m]; an arrow that changed less stays
+RING_S = 0.6  # in which the ring of a contact becomes narrow
 MAX_ARROW_M = 1.0  # a crash must not send an arrow through the roof
 HEAD_LENGTH, HEAD_RADIUS, SHAFT_RADIUS = 0.06, 0.025, 0.010  # [m]
 
@@ -36,6 +38,7 @@ class Arrow:
     label: viser.LabelHandle  # its number
     scale: float  # force that ten centimetres stand for, [N]
     aside: Array  # where the number is from the tip, [m], so that numbers of tools that meet do not
+    shown: Array = field(default_factory=lambda: np.full(6, np.inf))  # tool and force as drawn
 
     def point(self, tool: Array, force: Array, word: str = "") -> None:
         """Show the force [N] at the tool [m], unless it is small or unknown."""
@@ -43,8 +46,10 @@ class Arrow:
         length = min(0.1 * size / self.scale, MAX_ARROW_M)
         # False for NaN too
         self.arrow.visible = self.label.visible = length >= MIN_ARROW_M
-        if not self.arrow.visible:
+        shown = np.array([*(40.0 * tool), *force])
+        if not self.arrow.visible or np.abs(shown - self.shown).max() < MIN_CHANGE:
             return
+        self.shown = shown
         along = force * (length / size)
         shrink = min(1.0, 0.6 * length / HEAD_LENGTH)
         self.arrow.head_length, self.arrow.head_radius = HEAD_LENGTH * shrink, HEAD_RADIUS * shrink
@@ -53,6 +58,39 @@ class Arrow:
         self.arrow.position = tool
         self.label.position = tool + along * (1.0 + 0.03 / length) + self.aside
         self.label.text = f"{word} {newtons(force)}".strip()
+
+
+@dataclass
+class Ring:
+    """A ring about a tool that touches something, wide at the first moment."""
+
+    line: viser.LineSegmentsHandle  # the node of the scene
+    radius: float  # of the widest ring, [m]
+    began_ns: int | None = None  # when it began to touch
+
+    def update(self, tool: Array, reading: Reading, name: str) -> None:
+        """Draw it across the force on the tool [m], or hide it."""
+        self.line.visible = touching = reading.touching.get(name, False)
+        if not touching or reading.time_ns is None:
+            self.began_ns = None
+            return
+        if self.began_ns is None:
+            self.began_ns = reading.time_ns
+        age = 1e-9 * (reading.time_ns - self.began_ns)
+        force = reading.force[name]
+        radius = self.radius * (0.5 + 0.5 * max(0.0, 1.0 - age / RING_S))
+        across = np.cross(
+            force, [0.0, 0.0, 1.0] if abs(force[2]) < 0.9 * _size(force) else [1, 0, 0]
+        )
+        across /= max(1e-9, _size(across))
+        other = np.cross(force, across) / max(1e-9, _size(force))
+        angles = np.linspace(0.0, 2.0 * np.pi, 33)
+        circle = np.outer(np.cos(angles), across) + np.outer(np.sin(angles), other)
+        self.line.points = segments(tool + radius * circle)
+
+
+def _size(vector: Array) -> float:
+    return float(np.linalg.norm(vector))
 
 
 class Balance:

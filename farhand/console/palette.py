@@ -11,6 +11,7 @@ BLUE: Colour = (0, 114, 178)
 VERMILION: Colour = (213, 94, 0)
 PURPLE: Colour = (204, 121, 167)
 GREY: Colour = (110, 110, 120)
+STOP: Colour = (200, 30, 30)
 
 ROLES = {"leader": VERMILION, "follower": BLUE}
 """Colour of what belongs to one side: its force, its trail, its curves."""

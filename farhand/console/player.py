@@ -12,24 +12,28 @@ import viser
 
 from farhand.console.drawing import Drawing
 from farhand.console.gate import open_server
-from farhand.console.plots import RATE, SECONDS, Plots
+from farhand.console.live import Action, Live
 from farhand.console.scene import Scene
+from farhand.console.serve import Tokens
 from farhand.console.source import RecordedSource, Requests
-from farhand.console.status import Health, Reading, log, panel
+from farhand.console.status import Health, Reading, about, derived, log, panel
 from farhand.console.viewer import (
     FRAME_PERIOD_S,
     FRAMES_PER_STATUS,
     behave,
     clear,
     grasp_of,
+    know_clients,
     parent_gone,
+    tell,
 )
-from farhand.console.views import Views, fit_camera
+from farhand.console.views import OVERVIEW, Views
 from farhand.errors import FarhandError
 from farhand.recording.loader import load
 
 SPEEDS = ("0.1 ×", "0.25 ×", "0.5 ×", "1 ×", "2 ×", "5 ×", "10 ×")
 SLIDER_STEP_S = 0.01
+BEFORE_S, ROWS_BEFORE = 10.0, 300  # how much before a chosen time is plotted
 
 
 class Replaying:
@@ -48,9 +52,10 @@ class Replaying:
         scene: Scene,
         source: RecordedSource,
         drawing: Drawing,
+        live: Live,
         speed: float = 1.0,
     ) -> None:
-        self._scene, self._source, self._speed = scene, source, speed
+        self._scene, self._source, self._live, self._speed = scene, source, live, speed
         self.reading, self._playing, self._sought = Reading(), True, False
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']} · recorded")
@@ -63,12 +68,19 @@ class Replaying:
         now = f"{speed:g} ×"
         choice = gui.add_dropdown("speed", sorted({*SPEEDS, now}, key=_number), initial_value=now)
         choice.on_update(lambda _: setattr(self, "_speed", _number(choice.value)))
-        key = gui.add_command("Play or pause", hotkey="P")
-        key.on_trigger(lambda _: self.play(not self._playing))
-        self.views = Views(server, scene, drawing.kinematics, drawing.view)
+        self.views = Views(server, scene, drawing.kinematics, drawing.view, live)
         self._status = gui.add_html("")
         self._log = gui.add_html("", order=1e9)
-        self._plots = Plots(gui, scene, timed=False)
+        live.begin(source, about(scene, source, live=False), self.actions)
+
+    @property
+    def actions(self) -> dict[str, Action]:
+        """What visitors may ask for by key."""
+        return {
+            "play": lambda number, value: self.play(not self._playing),
+            "view": lambda number, value: self.views.choose(number, str(value)),
+            "hello": lambda number, value: self.views.choose(number, OVERVIEW),
+        }
 
     def play(self, on: bool) -> None:
         """Play on, from the start if it is at the end, or pause."""
@@ -79,9 +91,9 @@ class Replaying:
 
     def seek(self, t: float) -> None:
         """Show the recording at a time, [s], with the seconds before it in the plots."""
-        first = max(1e-9 * self._source.start_ns, t - SECONDS)
+        first = max(1e-9 * self._source.start_ns, t - BEFORE_S)
         self.reading = Reading()
-        for earlier in [*np.arange(first, t, 1.0 / RATE), t]:
+        for earlier in [*np.linspace(first, t, ROWS_BEFORE, endpoint=False), t]:
             self._go(float(earlier))
         self._slider.value = float(round(t, 2))
 
@@ -102,12 +114,13 @@ class Replaying:
         self._status.content = panel(self.reading, self._scene)
         self._log.content = log(self.reading)
         self.reading.refusals.clear()
-        self._plots.show()
 
     def _go(self, t: float) -> None:
         self._source.seek(round(1e9 * t))
         self.reading.refresh(self._source, self._scene)
-        self._plots.add(self.reading, Health())
+        if self.reading.time_ns is not None:
+            row = derived(self.reading, self._scene, Health())
+            self._live.sample(1e-9 * self.reading.time_ns, row)
 
     def _slide(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
         self._sought = self._sought or event.client is not None
@@ -125,12 +138,18 @@ class Player:
     """
 
     def __init__(
-        self, server: viser.ViserServer, source: RecordedSource, scene: Scene, speed: float = 1.0
+        self,
+        server: viser.ViserServer,
+        source: RecordedSource,
+        scene: Scene,
+        live: Live,
+        speed: float = 1.0,
     ) -> None:
         clear(server)
+        self._scene, self._live = scene, live
         self.drawing = Drawing(server, scene)
         self.grasp = grasp_of(server, scene, Requests(None), live=False)
-        self.replaying = Replaying(server, scene, source, self.drawing, speed)
+        self.replaying = Replaying(server, scene, source, self.drawing, live, speed)
 
     def frame(self, dt: float, status: bool) -> None:
         """Go on by ``dt`` [s] and draw."""
@@ -154,6 +173,7 @@ class Player:
                 self.grasp.change(path, value, tool)
             self.grasp.update(reading, tool, dt)
         reading.changes.clear()
+        tell(self._live, reading, self._scene, Health())
 
 
 def view(
@@ -162,21 +182,22 @@ def view(
     speed: float,
     host: str,
     port: int,
-    token: str,
+    tokens: Tokens,
     pipes: tuple[Connection, Connection],
     health: Any,
 ) -> None:
     """Serve the page of a recording; otherwise as :func:`farhand.console.viewer.view`."""
     outgoing = pipes[1]
     behave()
+    live = Live()
     try:
         source = RecordedSource(load(recording))
-        server = open_server(host, port, token, scene["rig"])
+        server = open_server(host, port, tokens, scene["rig"], live)
     except FarhandError as error:
         outgoing.send(str(error))
         return
-    player = Player(server, source, scene, speed)
-    server.on_client_connect(lambda client: fit_camera(client, *player.drawing.view))
+    player = Player(server, source, scene, live, speed)
+    know_clients(server, live)
     outgoing.send(server.get_port())
     last, frame = time.monotonic(), 0
     while not parent_gone():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import mujoco
 import numpy as np
@@ -101,6 +101,21 @@ class RobotScene(TypedDict):
     geoms: list[Geom]  # its shapes
 
 
+class Twin(TypedDict):
+    """How to build the rig of a session again, simulated and apart from it, for predictions."""
+
+    rig: str  # name of the rig
+    options: dict[str, Any]  # arguments of :class:`farhand.rigs.Options`; never a clock
+
+
+class ShakingScene(TypedDict):
+    """What :class:`farhand.console.shaking.Shaking` must know of a session."""
+
+    contact: str  # stream of the station that touches something
+    driven: str  # stream of the station whose tool the hand holds
+    open_loop: bool  # whether its tracking error is the lag of its drives
+
+
 class Scene(TypedDict):
     """Everything a viewer needs beside the telemetry ring."""
 
@@ -120,6 +135,8 @@ class Scene(TypedDict):
     size: float  # from the middle of the robots to the farthest of them, 0.25 to 1 m
     arrow: float  # force that an arrow of ten centimetres stands for, [N]
     margin: str  # the predicted stability of the run; empty if unknown
+    twin: Twin | None  # for predictions while it runs; None if nothing can be predicted
+    shaking: ShakingScene | None  # None if nothing is coupled, or only one side is here
 
 
 def scene_of(rig: Rig) -> Scene:
@@ -144,6 +161,8 @@ def scene_of(rig: Rig) -> Scene:
         "size": size,
         "arrow": force_scale(rig, size),
         "margin": "",
+        "twin": None,
+        "shaking": None,
     }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from farhand.console.scene import Scene
 from farhand.errors import FarhandError, OutOfRange
@@ -24,6 +24,18 @@ STOP_TIMEOUT_S = 2.0
 
 Handler = Callable[[str, object], None]
 """Does what a request asks that is not a command of the session; gets its path and value."""
+
+
+class Tokens(NamedTuple):
+    """What a visitor must show; both empty where none is needed."""
+
+    drive: str = ""  # to move the arms
+    watch: str = ""  # to see them, and to stop them
+
+    @classmethod
+    def new(cls) -> Tokens:
+        """Two that nobody can guess."""
+        return cls(secrets.token_urlsafe(16), secrets.token_urlsafe(16))
 
 
 class Page:
@@ -37,8 +49,11 @@ class Page:
         commands: Commands | None,
         outgoing: Connection | None = None,
         health: Any = None,
+        watch_address: str = "",
     ) -> None:
         self.address = address  #: what to open in a browser, with the access token if there is one
+        #: for those who may watch and stop, but not drive; empty on this machine alone
+        self.watch_address = watch_address
         #: numbers for the page to show: tick [µs], rate [Hz], overruns, whether it records
         self.health: Any = health if health is not None else [0.0] * 4
         #: of requests that are not commands of the session, by name
@@ -109,7 +124,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8080,
     commands: Commands | None = None,
-    token: str | None = None,
+    tokens: Tokens | None = None,
 ) -> Page:
     """Serve the page of a run from a process of its own, which ends with this one in any case.
 
@@ -119,13 +134,13 @@ def serve(
         host: interface to listen on; the default is not reachable from other machines.
         port: to listen on; 0 for any free one.
         commands: where :meth:`Page.poll` posts the operator's requests.
-        token: that visitors must show; by default a new one, or none on a loopback interface.
+        tokens: that visitors must show; by default new ones, or none on a loopback interface.
 
     Raises:
         OutOfRange: there is no such port.
         FarhandError: the port is in use or not allowed, or the page did not start.
     """
-    return _start("farhand.console.viewer", (Path(ring_path), scene), host, port, commands, token)
+    return _start("farhand.console.viewer", (Path(ring_path), scene), host, port, commands, tokens)
 
 
 def serve_recording(
@@ -134,11 +149,11 @@ def serve_recording(
     host: str = "127.0.0.1",
     port: int = 8080,
     speed: float = 1.0,
-    token: str | None = None,
+    tokens: Tokens | None = None,
 ) -> Page:
     """Serve the page of a recording, at ``speed`` times its own; otherwise as :func:`serve`."""
     what = (Path(recording), scene, speed)
-    return _start("farhand.console.player", what, host, port, None, token)
+    return _start("farhand.console.player", what, host, port, None, tokens)
 
 
 def is_local(host: str) -> bool:
@@ -155,17 +170,17 @@ def _start(
     host: str,
     port: int,
     commands: Commands | None,
-    token: str | None,
+    tokens: Tokens | None,
 ) -> Page:
     """Start a module's ``view`` in a process of its own and wait until it is open."""
     _check_port(host, port)
-    if token is None:
-        token = "" if is_local(host) else secrets.token_urlsafe(16)
+    if tokens is None:
+        tokens = Tokens() if is_local(host) else Tokens.new()
     context = multiprocessing.get_context("spawn")
     incoming, asks = context.Pipe(duplex=False)
     hears, outgoing = context.Pipe(duplex=False)
     health = context.RawArray("d", 4)
-    arguments = (module, *what, host, port, token, (hears, asks), health)
+    arguments = (module, *what, host, port, tokens, (hears, asks), health)
     process = context.Process(target=_view, args=arguments, name="farhand-console", daemon=True)
     process.start()
     # The child has its own ends; with ours closed, its end is the end of the pipe
@@ -176,8 +191,10 @@ def _start(
     except BaseException:
         _end(process, incoming)
         raise
-    address = f"http://{_for_address(host)}:{opened}" + (f"/?token={token}" if token else "")
-    return Page(address, process, incoming, commands, outgoing, health)
+    plain = f"http://{_for_address(host)}:{opened}"
+    drive, watch = (f"{plain}/?token={token}" if token else plain for token in tokens)
+    watch = watch if tokens.watch else ""
+    return Page(drive, process, incoming, commands, outgoing, health, watch)
 
 
 def _view(module: str, *args: object) -> None:

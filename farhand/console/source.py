@@ -42,8 +42,8 @@ class RecordedSource:
 
     def __init__(self, recording: Recording) -> None:
         self._streams, self._happened = recording.streams, recording.happened
-        rates = {name: {"rate": stream.rate} for name, stream in recording.streams.items()}
-        self.header: dict[str, Any] = {"streams": rates}  #: its streams
+        #: its streams, with the channels of each
+        self.header: dict[str, Any] = {"streams": {n: _about(s) for n, s in self._streams.items()}}
         times = [s.times_ns for s in recording.streams.values() if s.times_ns.size]
         #: time of the first record, [ns]
         self.start_ns = min((int(time[0]) for time in times), default=0)
@@ -80,11 +80,20 @@ class RecordedSource:
         return events
 
 
+def _about(stream: Any) -> dict[str, Any]:
+    """What the header of a telemetry ring says about a stream."""
+    sizes = {name: values.shape[1] for name, values in stream.channels.items()}
+    units = stream.units
+    channels = [{"name": n, "size": size, "unit": units.get(n, "")} for n, size in sizes.items()]
+    return {"rate": stream.rate, "channels": channels}
+
+
 class Requests:
     """The way from the page's process to the session; any thread may send.
 
     Beside the session's commands there are ``restart`` (a new session with other options),
-    ``record``, ``deadman`` (whether one must be held) and ``end``.
+    ``again`` (the same session from its start), ``record``, ``deadman`` (whether one must be held),
+    ``arrived`` (the first visitor is there) and ``end`` (with the value True, once confirmed).
 
     Args:
         outgoing: this process's end of the pipe; None for the page of a recording.

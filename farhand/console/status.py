@@ -6,14 +6,17 @@ import html
 import math
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from farhand.console.lesson import lesson
+from farhand.console.live import signals_of
 from farhand.console.palette import Colour, css, role_colour
-from farhand.console.scene import Kinematics, RobotScene, Scene, scale_in_words
+from farhand.console.scene import USUAL_FORCE, Kinematics, RobotScene, Scene, scale_in_words
 from farhand.console.source import Event, Source
 from farhand.loop.station import MODES
 from farhand.mapping.ik.chain import STATUSES
@@ -22,6 +25,10 @@ from farhand.plants.simulated.haptic import VERDICTS
 Array = np.ndarray
 
 EVENTS_SHOWN = 20
+TOUCH_N, LEFT_N = 1.0, 0.5  # [N], of a follower's tool that touches, and has left again
+ERROR, ENERGY = "tracking error [mm]", "energy into the coupling [J]"
+AGE, TICK = "age of the other side [ms]", "time of a tick [µs]"
+LEAST = {ERROR: 1.0, ENERGY: 0.1, AGE: 2.0, TICK: 100.0}  # smallest range of a plot's axis
 # Set many times a second while somebody drags: not worth a line in the log
 UNLOGGED = "hand.drag"
 
@@ -29,9 +36,9 @@ _FORCES = {"leader": "hand force", "follower": "contact force"}
 _DRIVERS = {
     "bus_period": ("bus", lambda v: f"{1.0 / v[0]:.1f} Hz" if v[0] > 0.0 else "silent"),
     "battery": ("battery", lambda v: f"{v[0]:.2f} V"),
-    "ik_status": ("inverse kinematics", lambda v: list(STATUSES)[int(v[0])]),
+    "ik_status": ("inverse kinematics", lambda v: _word(list(STATUSES), v[0])),
     "distances_to_limits": ("nearest limit", lambda v: _millimetres(v)),
-    "calibration": ("calibration", lambda v: VERDICTS[int(v[0])]),
+    "calibration": ("calibration", lambda v: _word(VERDICTS, v[0])),
     "sample_age": ("age of its sample", lambda v: f"{1e-6 * v[0]:.1f} ms"),
 }
 """What a driver may report beside its motion, by channel: name and text."""
@@ -80,6 +87,8 @@ class Reading:
     # commands refused since they were last taken, as (parameter path or "", reason)
     refusals: list[tuple[str, str]] = field(default_factory=list)
     ended: bool = False  # whether the run is over
+    touching: dict[str, bool] = field(default_factory=dict)  # whether a follower's tool touches
+    touches: int = 0  # how often one has begun to
 
     @property
     def error(self) -> float:
@@ -97,6 +106,8 @@ class Reading:
             record = source.latest(robot["stream"]) if robot["stream"] in streams else None
             if record is not None:
                 self._take_state(robot["name"], robot["channel"], *record)
+                if robot["role"] == "follower":
+                    self._feel(robot["name"])
         for thing in scene["things"]:
             if thing["kind"] == "tie" and thing["stream"] in streams:
                 coupled = source.latest(thing["stream"])
@@ -128,6 +139,13 @@ class Reading:
         self.mode[name] = MODES[int(channels["mode"][0])]
         known = {key: form for key, form in _DRIVERS.items() if key in channels}
         self.driver[name] = {label: text(channels[key]) for key, (label, text) in known.items()}
+
+    def _feel(self, name: str) -> None:
+        """Notice when a follower's tool begins to touch."""
+        force = float(np.linalg.norm(self.force.get(name, np.zeros(3))))
+        before = self.touching.get(name, False)
+        self.touching[name] = force > (LEFT_N if before else TOUCH_N)
+        self.touches += self.touching[name] and not before
 
     def _take_coupling(self, stream: str, channels: dict[str, Array]) -> None:
         self.errors[stream] = channels["error"][:3]
@@ -162,6 +180,11 @@ def in_words(event: str) -> str:
     return _WORDS.get(event, event.replace(": refused:", " refused:"))
 
 
+def _word(words: Sequence[str], index: float) -> str:
+    """The word of an index; a dash where there is none, as of a robot that is stopped."""
+    return words[int(index)] if math.isfinite(index) else "–"
+
+
 def _millimetres(distances: Array) -> str:
     return f"{1e3 * distances.min():.0f} mm" if np.isfinite(distances).all() else "–"
 
@@ -182,9 +205,68 @@ class Health:
     rate: float = math.nan  # ticks per second, [Hz]
     overruns: int = 0  # ticks that began more than a period late
     margin: str = ""  # the predicted stability of this run, or empty
+    level: float = math.nan  # how near to shaking, 0 calm to 1 at the limit; NaN when unknown
+    shakes: str = ""  # what shakes now, and how much; empty if nothing does
 
     def __str__(self) -> str:
         return f"{self.rate:.0f} Hz · tick {self.tick:.0f} µs"
+
+
+def about(scene: Scene, source: Source, live: bool = True) -> dict[str, Any]:
+    """What a browser must know of a run, once."""
+    hands = [thing for thing in scene["things"] if thing["kind"] == "hand" and "start" in thing]
+    coupled = any(thing["kind"] == "tie" for thing in scene["things"])
+    forces = [f"force {name} [N]" for name in _stations(scene)]
+    return {
+        "rig": scene["rig"],
+        "law": scene["law"],
+        "live": live,
+        "most": hands[0]["most"] if hands else USUAL_FORCE,
+        "signals": signals_of(source),
+        "least": dict.fromkeys(forces, 5.0) | LEAST,
+        "usual": [forces, *([[ERROR], [ENERGY], [AGE]] if coupled else [])],
+        "lesson": lesson(scene) if live else [],
+    }
+
+
+def derived(reading: Reading, scene: Scene, health: Health) -> dict[str, float]:
+    """What the page computes from a run's signals; NaN where there is nothing to plot."""
+    sizes = {
+        f"force {name} [N]": float(np.linalg.norm(reading.measured(name)))
+        for name in _stations(scene)
+    }
+    error = 1e3 * reading.error if reading.engagement > 0.0 else math.nan
+    return sizes | {ERROR: error, ENERGY: reading.energy, AGE: 1e3 * reading.age, TICK: health.tick}
+
+
+def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
+    """What the page shows over the picture, in few words."""
+    mode = _coupling(reading)
+    stopped = any(mode == "tripped" for mode in reading.mode.values())
+    words = {"none": "running"}.get(mode, mode)
+    if reading.time_ns is None:
+        words = "waiting for the first record"
+    touched = [name for name in _stations(scene) if reading.touching.get(name)]
+    force = max((float(np.linalg.norm(reading.force[name])) for name in touched), default=0.0)
+    return {
+        "mode": "stopped" if stopped else mode,
+        "words": words,
+        "trip": reading.trip,
+        "ended": reading.ended,
+        "touches": reading.touches,
+        "contact": bool(touched),
+        "contact_force": round(force, 1),
+        "margin": health.margin,
+        "level": None if math.isnan(health.level) else round(health.level, 2),
+        "shakes": health.shakes,
+        "delayed": reading.age > 0.01,
+        "layered": scene["menus"]["chosen"].get("layer", "none") != "none",
+        "calm": bool(touched) and not health.shakes,
+    }
+
+
+def _stations(scene: Scene) -> list[str]:
+    return [robot["name"] for robot in scene["robots"] if robot["role"] != "object"]
 
 
 def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
@@ -192,7 +274,7 @@ def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
     title = html.escape(scene["scenario"])
     if reading.time_ns is None:
         waiting = _row("waiting", "for the first record")
-        return _PANEL.format(banner="", title=title, rows=waiting, last="")
+        return _PANEL.format(title=title, rows=waiting, last="")
     ended = " · the run has ended" if reading.ended else ""
     rows = [_row("time", f"{reading.time_ns * 1e-9:.1f} s{ended}")]
     if health is not None and not math.isnan(health.tick):
@@ -203,11 +285,10 @@ def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
     rows += [
         _robot(r["name"], r["role"], reading) for r in scene["robots"] if r["name"] in reading.mode
     ]
-    banner = _BANNER.format(html.escape(reading.trip)) if reading.trip else ""
     last = [_event(*reading.events[0])] if reading.events else []
     last += [html.escape(health.margin)] if health is not None and health.margin else []
     last.append(scale_in_words(scene["arrow"]))
-    return _PANEL.format(banner=banner, title=title, rows="".join(rows), last="<br>".join(last))
+    return _PANEL.format(title=title, rows="".join(rows), last="<br>".join(last))
 
 
 def log(reading: Reading) -> str:
@@ -242,12 +323,14 @@ def _robot(name: str, role: str, reading: Reading) -> str:
     coupled = not math.isnan(reading.engagement)
     label = _FORCES[name] if coupled and name in _FORCES else "force"
     if force == "not measured" and name in reading.commanded:
-        label = "synthetic force" if reading.origin(name) == "synthetic" else "law pulls"
+        label = (
+            "synthetic force" if reading.origin(name) == "synthetic" else "force asked by the law"
+        )
         force = newtons(reading.commanded[name])
     doing = "<b>stopped</b>" if mode == "tripped" else html.escape(reading.job.get(name, mode))
     bus = reading.driver.get(name, {}).get("bus")
     row = _row(f"{name}, {label}", f"{doing} · {force}", role_colour(role))
-    return row + (_row("its bus", bus) if bus else "")
+    return row + (_row("servo bus", bus) if bus else "")
 
 
 def _state(robot: RobotScene, reading: Reading, kinematics: Kinematics) -> str:
@@ -287,13 +370,8 @@ _ROW = (
     "<tr><td style='opacity:0.7;padding:1px 6px 1px 0;white-space:nowrap'>{label}</td>"
     "<td style='text-align:right;font-variant-numeric:tabular-nums'>{value}</td></tr>"
 )
-_BANNER = (
-    "<div role='alert' style='margin:0 0 8px;padding:6px 8px;border-left:4px solid #d55e00;"
-    "background:rgba(213,94,0,0.12);font-weight:600'>Stopped: {}"
-    "<div style='font-weight:400'>Clear it with Reset (X), then Engage (E).</div></div>"
-)
 _PANEL = (
-    "<div style='padding:2px 14px 8px;font-size:13px'>{banner}"
+    "<div style='padding:2px 14px 8px;font-size:13px'>"
     "<div style='margin-bottom:6px;font-size:12px;line-height:1.4;opacity:0.7'>{title}</div>"
     "<table style='width:100%;border-collapse:collapse'>{rows}</table>"
     "<div style='margin-top:6px;font-size:12px;line-height:1.5;opacity:0.8'>{last}</div></div>"

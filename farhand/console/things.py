@@ -34,7 +34,8 @@ WALL_SHARE = 1.2
 """That edge over the distance of the tool from the robot's base, [-]."""
 
 MAX_HAND_FORCE = 100.0
-"""Largest force of a visitor's hand, [N]; at most half of what trips the leader's guard."""
+"""Largest force of a visitor's hand, [N]; at most half of what trips the leader's guard, and no
+more than a device can push back with."""
 
 MAX_LIMIT = 4.0
 """A workspace limit farther than this from the origin is not drawn, [m]."""
@@ -139,8 +140,9 @@ def _ports(rig: Rig) -> list[tuple[str, Port]]:
 
 
 def _hand(rig: Rig, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
-    guards = [station.guard for station in rig.session.stations if station.name == robot]
-    limits = [guard.force for guard in guards if isinstance(guard, Guard)]
+    stations = [station for station in rig.session.stations if station.name == robot]
+    limits = [0.5 * s.guard.force for s in stations if isinstance(s.guard, Guard)]
+    limits += [station.plant.force_peak for station in stations]
     moves = [asdict(move).items() for move in hand.path.moves]
     return {
         "kind": "hand",
@@ -148,7 +150,7 @@ def _hand(rig: Rig, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
         "moves": [{k: list(v) if isinstance(v, tuple) else v for k, v in move} for move in moves],
         "stiffness": hand.stiffness,
         "open": hand.open,
-        "most": float(min(MAX_HAND_FORCE, 0.5 * min(limits, default=np.inf))),
+        "most": float(min(MAX_HAND_FORCE, *limits)),
     }
 
 

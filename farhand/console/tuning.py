@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import viser
 
+from farhand.console.glide import Glide
 from farhand.console.menus import Knob, range_of
 from farhand.console.scene import Scene
 from farhand.console.source import Requests
@@ -15,7 +16,11 @@ from farhand.console.things import chain_of
 from farhand.mapping.ik.chain import STATUSES
 
 SCALES = ("law.mapping.motion_scale", "law.mapping.force_scale")
-LINK = ("link.delay", "link.jitter", "link.loss")
+DELAY = "link.delay"
+LINK = (DELAY, "link.jitter", "link.loss")
+MAX_SLIDER_MS = 500.0
+"""Round-trip delay at the slider's end; the form takes more."""
+
 HAND = ("hand.stiffness", "hand.damping", "hand.open")
 WALL = ("wall.present", "wall.point", "wall.stiffness", "wall.damping")
 LIMB = (
@@ -38,9 +43,37 @@ class Tuning:
         self._gui, self._scene, self._requests = gui, scene, requests
         self._knobs = {knob["path"]: knob for knob in scene["knobs"]}
         self._inputs: dict[str, list[Any]] = {}
+        self._slider: Any = None
+        self._glide: Glide | None = None
+
+    def add_delay(self) -> None:
+        """A slider for the link's delay that acts while it is moved, or why there is none."""
+        menus, gui = self._scene["menus"], self._gui
+        if menus["unlinked"] or DELAY not in self._knobs:
+            gui.add_html(_note(menus["unlinked"]))
+            return
+        hint = "Round trip; it changes while you move the slider, and the session goes on"
+        self._glide = Glide(
+            lambda delay: self._requests.send("set", DELAY, delay), self._number(DELAY)
+        )
+        self._slider = gui.add_slider(
+            "delay [ms]",
+            min=0.0,
+            max=MAX_SLIDER_MS,
+            step=1.0,
+            initial_value=self._on_slider(DELAY),
+            hint=hint,
+        )
+        # Only a visitor's own move counts, not the value that is shown in answer to it
+        self._slider.on_update(lambda event: None if event.client_id is None else self._slide())
+
+    def _slide(self) -> None:
+        if self._glide is not None:
+            self._glide.move(float(self._slider.value))
 
     def add_choices(self) -> None:
-        """Law, layer, scenario and parts of the rig: a change begins a new session."""
+        """Delay, law, layer, scenario and parts of the rig; all but the delay begin a session."""
+        self.add_delay()
         menus, gui = self._scene["menus"], self._gui
         if not menus["restartable"]:
             return
@@ -50,7 +83,8 @@ class Tuning:
             value = menus["chosen"][name]
             inputs[name] = gui.add_dropdown(_label(name), choices, initial_value=value)
 
-        gui.add_html(_note("These begin a new session here: the arms go back to where they start."))
+        fresh = "These begin a new session here: the arms go back to where they start"
+        gui.add_html(_note(f"{fresh}, and what you have set stays."))
         with gui.add_form(None) as form:
             if menus["laws"]:
                 choose("law", menus["laws"])
@@ -59,7 +93,7 @@ class Tuning:
             about = gui.add_html(_note(menus["scenarios"][menus["chosen"]["scenario"]]))
             for path, choices in menus["build"].items():
                 choose(path, choices)
-            start = gui.add_button("Start", hint="Begin a new session with these")
+            start = gui.add_button("Start a new session", hint="With these choices")
 
         def describe(_: object) -> None:
             about.content = _note(menus["scenarios"][inputs["scenario"].value])
@@ -84,13 +118,12 @@ class Tuning:
         ]
         gains = [path for path in gains if path not in SCALES and ".mapping." not in path]
         forms = {"Scale": SCALES, "Gains": gains[:MAX_GAINS], "Hand": HAND, "Wall": WALL}
-        for label, paths in (forms | {"Limb": LIMB}).items():
+        for label, paths in (forms | {"Robot": LIMB}).items():
             known = [path for path in paths if path in self._knobs]
             if known:
                 self._add_form(label, known)
-        menus = self._scene["menus"]
-        if LINK[0] in self._knobs and (menus["linked"] or menus["restartable"]):
-            self._add_form("Link", list(LINK), None if menus["linked"] else self._relink)
+        if DELAY in self._knobs and self._scene["menus"]["linked"]:
+            self._add_form("Link", list(LINK))
 
     def add_any(self) -> None:
         """Every other parameter, one at a time."""
@@ -119,14 +152,23 @@ class Tuning:
         if isinstance(self._knobs[path]["value"], bool):
             value = str(value).lower() in ("true", "1", "on", "yes")
         self._knobs[path]["value"] = value
-        self.restore(path)
+        self._show(path)
 
     def restore(self, path: str) -> None:
         """Show the true value of a parameter again, after a refusal."""
+        if path == DELAY and self._glide is not None:
+            self._glide.stop(self._number(path))
+            self._slider.value = self._on_slider(path)
+        self._show(path)
+
+    def _show(self, path: str) -> None:
         for item in self._inputs.get(path, ()):
             item.value = self._shown(path)
+        # While somebody moves the slider, what it shows is ahead of what is set
+        if path == DELAY and self._glide is not None and self._glide.settle(self._number(path)):
+            self._slider.value = self._on_slider(path)
 
-    def _add_form(self, label: str, paths: list[str], instead: Any = None) -> None:
+    def _add_form(self, label: str, paths: list[str]) -> None:
         gui, expanded = self._gui, label in ("Scale", "Gains")
         with gui.add_folder(label, expand_by_default=expanded), gui.add_form(None) as form:
             inputs = {path: self._add_input(path) for path in paths}
@@ -135,9 +177,6 @@ class Tuning:
 
         def submit(_: object) -> None:
             changed = {p: i.value for p, i in inputs.items() if i.value != self._shown(p)}
-            if instead is not None and changed:
-                instead({path: item.value for path, item in inputs.items()})
-                return
             for path in _in_order(changed, self._knobs):
                 self._requests.send("set", path, changed[path])
 
@@ -160,10 +199,11 @@ class Tuning:
         value = self._knobs[path]["value"]
         return value if isinstance(value, bool) else _text(value)
 
-    def _relink(self, values: dict[str, str]) -> None:
-        """A run without a link has nothing to delay: it needs a new session with one."""
-        options = {path.rpartition(".")[2]: value for path, value in values.items()}
-        self._requests.send("restart", "", options)
+    def _number(self, path: str) -> float:
+        return float(self._knobs[path]["value"])
+
+    def _on_slider(self, path: str) -> float:
+        return min(float(round(self._number(path))), MAX_SLIDER_MS)
 
 
 def _label(path: str) -> str:

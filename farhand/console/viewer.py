@@ -9,8 +9,11 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
+import traceback
 import warnings
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -21,10 +24,13 @@ from farhand.console.controls import Controls
 from farhand.console.drawing import Drawing
 from farhand.console.gate import open_server
 from farhand.console.grasp import Grasp
+from farhand.console.live import VISITOR, Live
+from farhand.console.prediction import Prediction
 from farhand.console.scene import Scene
+from farhand.console.serve import Tokens
+from farhand.console.shaking import Shaking
 from farhand.console.source import Requests, Source
-from farhand.console.status import Health, Reading
-from farhand.console.views import fit_camera
+from farhand.console.status import Health, Reading, about, derived, summary
 from farhand.errors import FarhandError
 from farhand.loop.telemetry import Reader
 
@@ -33,34 +39,45 @@ MIN_REST_S = 0.005  # between two frames, even when behind
 FRAMES_PER_STATUS = 6
 NICENESS = 5
 PANEL_WIDTH = 340  # [px]
-NARROW = """<span id="farhand-page"></span><style>@media (max-width: 36em) {
-.mantine-Paper-root:has(#farhand-page), .mantine-Paper-root:has(#farhand-page) div[style*="20em"] {
-width: 100vw !important; max-width: 100vw }
-.mantine-Paper-root:has(#farhand-page) { max-height: 58% !important }
-div:has(> #farhand-page) + div > button {
-position: fixed; top: 10px; right: 10px; width: 10em; z-index: 20 }
-}</style>"""
-"""On a phone the panel is a sheet below the picture, as wide as the window; the stop button stays
-visible."""
+MARK = """<span id="farhand-page"></span>"""
+"""Tells the style sheet which panel is ours: on a phone it is a sheet below the picture."""
 
 
 class Console:
-    """One run on the page: its picture, its panel and the visitor's hand."""
+    """One run on the page: its picture, its panel and the visitor's hand.
+
+    Args:
+        live: the page's own line to its visitors.
+        ring_path: of the run's telemetry; without it nothing is predicted, as in a recording.
+    """
 
     def __init__(
-        self, server: viser.ViserServer, source: Source, scene: Scene, requests: Requests
+        self,
+        server: viser.ViserServer,
+        source: Source,
+        scene: Scene,
+        requests: Requests,
+        live: Live | None = None,
+        ring_path: Path | None = None,
     ) -> None:
+        live = live or Live()
         clear(server)
-        self._server, self._source, self._scene = server, source, scene
+        self._server, self._source, self._scene, self._live = server, source, scene, live
         self.reading = Reading()  #: the newest of everything
         self.drawing = Drawing(server, scene)
         self.grasp = grasp_of(server, scene, requests)
-        self.controls = Controls(server, scene, requests, self.grasp, self.drawing)
+        self.controls = Controls(server, scene, requests, self.grasp, self.drawing, live)
+        self._prediction = Prediction.of(scene) if ring_path else None
+        self._shaking = None
+        if ring_path is not None:
+            self._shaking = Shaking(Reader(ring_path), scene["shaking"], self._prediction)
+        live.begin(source, about(scene, source), self.controls.actions)
 
     def frame(self, dt: float, health: Health, recording: bool, status: bool) -> None:
         """Read what is new and draw it; ``dt`` [s] since the last frame."""
         reading = self.reading
         reading.refresh(self._source, self._scene)
+        health = self._foresee(health)
         if self._server.get_clients():
             self.drawing.update(reading)
         else:
@@ -71,9 +88,32 @@ class Console:
                 self.grasp.change(path, value, tool)
             self.grasp.update(reading, tool, dt)
         self.controls.keep_alive(reading)
-        self.controls.follow(reading, health)
+        self.controls.follow(reading)
+        tell(self._live, reading, self._scene, health)
         if status:
             self.controls.show(reading, health, recording)
+
+    def _foresee(self, health: Health) -> Health:
+        """What is predicted after every change, and what shakes now."""
+        prediction, shaking = self._prediction, self._shaking
+        if prediction is None or shaking is None:
+            return health
+        for path, value in self.reading.changes.items():
+            prediction.change(path, value)
+        shakes = shaking.look().removeprefix("it shakes: ")
+        return replace(health, margin=prediction.text, level=prediction.level, shakes=shakes)
+
+    def close(self) -> None:
+        """Predict no longer."""
+        if self._prediction is not None:
+            self._prediction.close()
+
+
+def tell(live: Live, reading: Reading, scene: Scene, health: Health) -> None:
+    """Send everybody the state of the run, and what they plot."""
+    if reading.time_ns is not None:
+        live.sample(1e-9 * reading.time_ns, derived(reading, scene, health))
+    live.show(summary(reading, scene, health))
 
 
 def clear(server: viser.ViserServer) -> None:
@@ -83,7 +123,7 @@ def clear(server: viser.ViserServer) -> None:
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
     server.gui.main_panel.set_width(PANEL_WIDTH)
-    server.gui.add_html(NARROW)
+    server.gui.add_html(MARK)
 
 
 def grasp_of(
@@ -99,7 +139,7 @@ def view(
     scene: Scene,
     host: str,
     port: int,
-    token: str,
+    tokens: Tokens,
     pipes: tuple[Connection, Connection],
     health: Any,
 ) -> None:
@@ -110,19 +150,42 @@ def view(
     """
     incoming, outgoing = pipes
     behave()
+    live = Live()
     try:
         source = Reader(ring_path)
-        server = open_server(host, port, token, scene["rig"])
+        server = open_server(host, port, tokens, scene["rig"], live)
     except FarhandError as error:
         outgoing.send(str(error))
         return
     requests = Requests(outgoing)
-    console = Console(server, source, scene, requests)
-    overview = console.drawing.view
-    server.on_client_connect(lambda client: fit_camera(client, *overview))
+    console = Console(server, source, scene, requests, live, ring_path)
+    know_clients(server, live)
+    waiter = threading.Thread(target=_announce, args=(live, requests), daemon=True)
+    waiter.start()
     outgoing.send(server.get_port())
-    _follow(server, console, incoming, requests, health, scene)
+    _follow(server, console, incoming, requests, health, scene, live)
     server.stop()
+
+
+def _announce(live: Live, requests: Requests) -> None:
+    """Tell the session that its first visitor has come."""
+    live.arrived.wait()
+    requests.send("arrived")
+
+
+def know_clients(server: viser.ViserServer, live: Live) -> None:
+    """Remember which visitor is behind which of viser's clients, and give each the overview."""
+
+    async def arrive(client: viser.ClientHandle) -> None:
+        live.clients[client.client_id] = VISITOR.get()
+        live.actions["hello"](VISITOR.get(), None)
+
+    server.on_client_connect(arrive)
+
+    async def leave(client: viser.ClientHandle) -> None:
+        live.clients.pop(client.client_id, None)
+
+    server.on_client_disconnect(leave)
 
 
 def behave() -> None:
@@ -149,20 +212,28 @@ def _follow(
     requests: Requests,
     health: Any,
     scene: Scene,
+    live: Live,
 ) -> None:
     """Draw at a steady rate while the parent lives; show another run on its request."""
-    last = due = time.monotonic()
+    last, due, failed = time.monotonic(), time.monotonic(), False
     for frame in itertools.count():
         if parent_gone():
             return
         another = _receive(incoming)
         if another is not None:
             ring_path, scene = another
-            console = Console(server, Reader(ring_path), scene, requests)
+            console.close()
+            console = Console(server, Reader(ring_path), scene, requests, live, ring_path)
         now = time.monotonic()
         tick, rate, overruns, recording = health[:]
-        state = Health(tick or math.nan, rate, int(overruns), scene["margin"])
-        console.frame(now - last, state, bool(recording), frame % FRAMES_PER_STATUS == 0)
+        state = Health(tick or math.nan, rate, int(overruns))
+        try:
+            console.frame(now - last, state, bool(recording), frame % FRAMES_PER_STATUS == 0)
+        except Exception:
+            # A picture that cannot be drawn must not take STOP away, so the page stays
+            if not failed:
+                traceback.print_exc()
+            failed = True
         last = now
         due = max(due + FRAME_PERIOD_S, time.monotonic() + MIN_REST_S)
         time.sleep(max(0.0, due - time.monotonic()))

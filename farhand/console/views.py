@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import viser
 
+from farhand.console.live import Live
 from farhand.console.scene import Kinematics, RobotScene, Scene
 
 Array = np.ndarray
@@ -27,7 +29,7 @@ CAMERAS = {
 FARTHER = {"youbot": 1.15}
 """How much farther away than usual the camera of a rig is, [-], for long arrows."""
 
-OVERVIEW, EYES = "Overview", "Follower's eyes"
+OVERVIEW, EYES = "overview", "eyes"
 EYE_FIELD = float(np.radians(70.0))  # of a camera on a robot
 BEHIND, BESIDE, AHEAD = 0.30, 0.12, 0.25  # [m], of the eye from the tool, and of what it looks at
 BEFORE = 0.09  # [m], of an eye from the middle of its head
@@ -35,9 +37,11 @@ HEAD = "head"  # body from which a robot looks, if it has one
 
 
 def set_stage(
-    server: viser.ViserServer, points: Array, floor: float, rig: str
+    server: viser.ViserServer, points: Array, floor: float, rig: str, walls: Sequence[Array] = ()
 ) -> tuple[Array, Array]:
     """Light, a floor at a height [m], and a camera that sees all points, shape (n, 3), [m].
+
+    The camera is on the free side of the first wall, given by its normal.
 
     Returns:
         where the camera looks, and where it is from there, [m].
@@ -47,7 +51,7 @@ def set_stage(
     scene.configure_default_lights(cast_shadow=True)
     scene.world_axes.visible = False
     _lay_floor(scene, floor)
-    middle, back = camera_of(points, rig)
+    middle, back = camera_of(points, rig, walls)
     camera = server.initial_camera
     camera.fov = FIELD_OF_VIEW
     camera.look_at = middle
@@ -55,25 +59,33 @@ def set_stage(
     return middle, back
 
 
-def camera_of(points: Array, rig: str) -> tuple[Array, Array]:
+def camera_of(points: Array, rig: str, walls: Sequence[Array] = ()) -> tuple[Array, Array]:
     """Where the camera looks to see all points, and where it is from there, [m]."""
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     radius = max(0.25, float(np.linalg.norm(points - middle, axis=1).max()))
     away = CAMERAS.get(rig, VIEW_DIRECTION)
+    for normal in walls[:1]:
+        away = away - 2.0 * min(0.0, float(away @ normal)) * normal
     distance = 1.25 * FARTHER.get(rig, 1.0) * radius / np.tan(0.5 * FIELD_OF_VIEW)
     return middle, away / np.linalg.norm(away) * distance
 
 
-def fit_camera(client: viser.ClientHandle, middle: Array, back: Array) -> None:
-    """Move the camera back until a narrow window, such as a phone's, shows as much."""
+def fit_camera(client: viser.ClientHandle, middle: Array, back: Array, sheet: bool) -> None:
+    """Move the camera back until a narrow window shows as much.
+
+    Args:
+        client: whose camera.
+        middle: where it looks, [m].
+        back: where it is from there, [m].
+        sheet: whether the panel lies over the lower half of the picture, as on a phone.
+    """
     aspect = client.camera.aspect
-    if aspect < MIN_ASPECT:
-        farther = back * MIN_ASPECT / aspect
-        height = 2.0 * float(np.linalg.norm(farther)) * np.tan(0.5 * FIELD_OF_VIEW)
-        lower = middle - [0.0, 0.0, NARROW_SHIFT * height]
-        # First the position: it moves what is looked at as well
-        client.camera.position = lower + farther
-        client.camera.look_at = lower
+    farther = back * max(1.0, MIN_ASPECT / aspect)
+    height = 2.0 * float(np.linalg.norm(farther)) * np.tan(0.5 * FIELD_OF_VIEW)
+    looked_at = middle - [0.0, 0.0, NARROW_SHIFT * height] if sheet else middle
+    # First the position: it moves what is looked at as well
+    client.camera.position = looked_at + farther
+    client.camera.look_at = looked_at
 
 
 def _lay_floor(scene: viser.SceneApi, height: float) -> None:
@@ -91,6 +103,7 @@ class Views:
     behind the tool along the tool's own axis, and above it.
 
     Args:
+        live: which client is whose.
         overview: where the camera looks, and where it is from there, [m].
     """
 
@@ -100,30 +113,39 @@ class Views:
         scene: Scene,
         kinematics: Kinematics,
         overview: tuple[Array, Array],
+        live: Live,
     ) -> None:
         self._server, self._kinematics, self._overview = server, kinematics, overview
+        self._live = live
         followers = (robot for robot in scene["robots"] if robot["role"] == "follower")
         self._robot = next(followers, None)
         self._inside: set[int] = set()
-        if self._robot is not None:
-            buttons = server.gui.add_button_group("view", (OVERVIEW, EYES))
-            buttons.on_click(lambda event: self.choose(event.client, buttons.value))
 
-    def choose(self, client: viser.ClientHandle | None, view: str) -> None:
+    @property
+    def has_eyes(self) -> bool:
+        """Whether there is a follower to look from."""
+        return self._robot is not None
+
+    def choose(self, number: str, view: str) -> None:
         """Give one visitor a view; nobody else's picture changes."""
+        clients = self._server.get_clients()
+        for place, whose in list(self._live.clients.items()):
+            if whose == number and place in clients:
+                self.give(clients[place], view)
+
+    def give(self, client: viser.ClientHandle | None, view: str) -> None:
+        """Give one window a view."""
         if client is None:
             return
-        if view == EYES:
+        if view == EYES and self._robot is not None:
             self._inside.add(client.client_id)
             client.camera.fov = EYE_FIELD
             self._look(client)
             return
         self._inside.discard(client.client_id)
         client.camera.fov = FIELD_OF_VIEW
-        middle, back = self._overview
-        client.camera.position = middle + back
-        client.camera.look_at = middle
-        fit_camera(client, middle, back)
+        visitor = self._live.visitors.get(self._live.clients.get(client.client_id, ""))
+        fit_camera(client, *self._overview, sheet=visitor is not None and visitor.narrow)
 
     def update(self) -> None:
         """Move the cameras that are on the follower."""

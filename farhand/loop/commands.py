@@ -25,6 +25,8 @@ class Request:
     name: str  #: one of :data:`NAMES`
     path: str = ""  #: parameter path, for ``set``
     value: object = None  #: parameter value or its text, for ``set``
+    #: whether it was asked for when it was due, and not planned before
+    live: bool = field(default=True, compare=False)
 
     def __str__(self) -> str:
         return f"{self.name} {self.path}={self.value}" if self.name == "set" else self.name
@@ -85,7 +87,7 @@ class Commands:
             )
         if at_ns is not None and not (isinstance(at_ns, Real) and abs(at_ns) < math.inf):
             raise BadValue(f"at_ns = {at_ns!r} is not a time in nanoseconds")
-        request = Request(name, path, value)
+        request = Request(name, path, value, live=at_ns is None)
         if at_ns is None:
             self._now.append(request)
         else:

@@ -120,7 +120,9 @@ class CoupledBuild:
             parts.lateness = bridge.lateness
             parts.deadman = bridge.end.switch if bridge.end.leads else None
             return bridge
-        parts.link = link = self._link(layered=layer is not None)
+        # A bridge of the rig's own has no link.
+        wanted = options.linked and direct is None
+        parts.link = link = self._link(wanted=wanted or layer is not None)
         if link.connected:
             return linked_bridge(end, link)
         leader, follower = (stations[role] for role in ROLES)
@@ -129,14 +131,14 @@ class CoupledBuild:
             return direct(made, leader, follower)
         return DirectBridge(made, leader, follower, period_ns=leader.period_ns)
 
-    def _link(self, *, layered: bool) -> EmulatedLink:
-        """The emulated link, connected if it disturbs anything or has a layer around it."""
+    def _link(self, *, wanted: bool) -> EmulatedLink:
+        """The emulated link, connected if it is wanted or disturbs anything."""
         options = self.options
         rng = self.rng.spawn(1)[0]
         link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng)
         own = [(path, value) for path, value in self.settings if path.startswith("link.")]
         assign_all({"link": link}, own)
-        link.connected = layered or not link.perfect
+        link.connected = wanted or not link.perfect
         return link
 
     def session(

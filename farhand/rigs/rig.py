@@ -83,6 +83,8 @@ class Options:
     delay: float = 0.0  #: round-trip delay of the link, [ms]
     jitter: float = 0.0  #: deviation of one packet's delay, [ms]
     loss: float = 0.0  #: share of packets lost, [-]
+    #: whether to build the link even if it is perfect, so that it can be disturbed live
+    linked: bool = False
     #: parameter paths and values, applied in order
     settings: Settings = field(default_factory=list)
     clock: Clock | None = None  #: virtual by default

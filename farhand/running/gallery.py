@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import viser
 
+from farhand.console.gate import open_server
+from farhand.console.live import Live
 from farhand.console.player import Player
 from farhand.console.scene import Scene
+from farhand.console.serve import Tokens
 from farhand.console.source import RecordedSource, Requests
 from farhand.console.status import Health
-from farhand.console.viewer import PANEL_WIDTH, Console
-from farhand.console.views import fit_camera
+from farhand.console.viewer import PANEL_WIDTH, Console, know_clients
 from farhand.errors import FileError
 from farhand.files import write_bytes
 from farhand.recording.loader import Recording, load
@@ -74,13 +75,12 @@ class Studio:
     """A browser, and a page in it that shows the recording of a run."""
 
     def __init__(self, browser: Any, scene: Scene, recording: Recording) -> None:
-        label = f"Farhand · {scene['rig']}"
         self._browser, self._scene, self._moment = browser, scene, moment_of(scene, recording)
-        self.server = viser.ViserServer("127.0.0.1", 0, label=label, verbose=False)
+        self._live = Live()
+        self.server = open_server("127.0.0.1", 0, Tokens(), scene["rig"], self._live)
         self._source = RecordedSource(recording)
-        self._player = Player(self.server, self._source, scene)
-        view = self._player.drawing.view
-        self.server.on_client_connect(lambda client: fit_camera(client, *view))
+        self._player = Player(self.server, self._source, scene, self._live)
+        know_clients(self.server, self._live)
 
     @classmethod
     @contextmanager
@@ -107,7 +107,7 @@ class Studio:
 
     def console(self, size: tuple[int, int], path: Path) -> Path:
         """The page as an operator sees it; ticks of a recording are not timed."""
-        console = Console(self.server, self._source, self._scene, Requests(None))
+        console = Console(self.server, self._source, self._scene, Requests(None), self._live)
         self._source.seek(round(1e9 * self._moment))
         with self._page(size) as page:
             console.frame(0.0, Health(margin=self._scene["margin"]), False, True)

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.console import things
+from farhand.console.live import Live
 from farhand.console.scene import scene_of
+from farhand.console.serve import Tokens
 from farhand.console.status import Health, Reading
 from farhand.control.haptic.synthetic import BalanceForce
 from farhand.errors import FarhandError
@@ -50,13 +52,13 @@ RATE = 987.0  # given to the page, which has to show it, [Hz]
 
 
 @contextmanager
-def quiet_server() -> Iterator[viser.ViserServer]:
+def quiet_server(live: Live | None = None) -> Iterator[viser.ViserServer]:
     """A page without visitors."""
-    import viser
+    from farhand.console.gate import open_server
 
     # viser prints even if it is not verbose
     with redirect_stdout(io.StringIO()):
-        server = viser.ViserServer("127.0.0.1", 0, verbose=False)
+        server = open_server("127.0.0.1", 0, Tokens(), "humanoid", live or Live())
     try:
         yield server
     finally:
@@ -67,7 +69,7 @@ def quiet_server() -> Iterator[viser.ViserServer]:
 class DashboardBench:
     """A humanoid session in virtual time, its console on a page, and an operator at it."""
 
-    def __init__(self, server: viser.ViserServer) -> None:
+    def __init__(self, server: viser.ViserServer, live: Live) -> None:
         from farhand.console.viewer import Console
         from farhand_lab.page_visitors import Operator
 
@@ -78,7 +80,8 @@ class DashboardBench:
         #: what the page requested from the run besides the session's commands
         self.requests: list[tuple[str, Any]] = []
         source = Reader(self.session.telemetry.path)
-        self.console = Console(server, source, scene_of(self.rig), self)  # type: ignore[arg-type]
+        requests: Any = self
+        self.console = Console(server, source, scene_of(self.rig), requests, live)
         self._sent = 0
         self.start = self.limb.q.copy()  #: where the limb began, [rad]
         self.operator = Operator(f"http://127.0.0.1:{server.get_port()}")  #: who presses and enters
@@ -206,12 +209,12 @@ def _start_stop(desk: DashboardBench) -> bool:
     stations = desk.session.stations
     desk.press("coupling", "Engage", seconds=0.5)
     on = desk.console.reading.engagement == 1.0
-    desk.do(lambda: desk.operator.key("Release"), 0.5)
+    desk.do(lambda: desk.operator.key("release"), 0.5)
     off = desk.console.reading.engagement == 0.0
-    desk.press("STOP  (Esc)")
+    desk.do(lambda: desk.operator.key("stop"))
     stopped = all(station.guard.trip is not None for station in stations)
     stopped = stopped and desk.shows("the operator stopped")
-    desk.press("trips", "Reset")
+    desk.press("after a stop", "Reset")
     return on and off and stopped and all(station.guard.trip is None for station in stations)
 
 
@@ -228,8 +231,10 @@ def _calibration(desk: DashboardBench) -> bool:
 
 
 def _ends(desk: DashboardBench) -> bool:
-    desk.press("End the run")
-    return desk.requests[-1][0] == "end"
+    """The second press confirms the first."""
+    desk.press("End the run", requests=0)
+    desk.press("End the run for everybody?")
+    return desk.requests[-1] == ("end", True)
 
 
 def _starts_over(desk: DashboardBench) -> bool:
@@ -261,7 +266,7 @@ CONTROLS: dict[str, Callable[[DashboardBench], bool]] = {
     ),
     "force bars": lambda d: d.shows(r"leader, synthetic force\s+coupled · [\d.]+ N"),
     "link states": lambda d: d.shows(r"coupling\s+engaged") and d.shows(r"battery\s+[\d.]+ V"),
-    "rates": lambda d: d.shows(rf"loop\s+{RATE:.0f} Hz") and d.shows(r"its bus\s+2\d\.\d Hz"),
+    "rates": lambda d: d.shows(rf"loop\s+{RATE:.0f} Hz") and d.shows(r"servo bus\s+2\d\.\d Hz"),
     "single-joint control": _single_joint,
     "inverse-kinematics test": _inverse_kinematics,
     "active and passive servos": _passive,
@@ -298,7 +303,8 @@ def frames(desk: DashboardBench) -> float:
 def dashboard() -> Finding:
     """An operator without a browser uses every control by the page's protocol; frames count too."""
     began, waited = time.monotonic(), processor_wait()
-    with quiet_server() as server, closing(DashboardBench(server)) as desk:
+    live = Live()
+    with quiet_server(live) as server, closing(DashboardBench(server, live)) as desk:
         missing = [name for name, works in CONTROLS.items() if not _try(works, desk)]
         refresh = max(frames(desk) for _ in range(2))
     waited = (processor_wait() - waited) / (time.monotonic() - began)

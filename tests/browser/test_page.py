@@ -77,7 +77,7 @@ def test_a_key_stops_the_arms_within_a_tenth_of_a_second(run, visitor, monkeypat
     visitor.page.evaluate(NOTE_TIMES)
     waits = []
     for count in range(1, TRIES + 1):
-        visitor.page.keyboard.press("s")
+        visitor.page.keyboard.press("Escape")
         assert eventually(lambda count=count: len(stopped) == count)
         waits.append(stopped[-1] - 1e-3 * visitor.page.evaluate("window.pressed"))
         if waits[-1] < 0.1:
@@ -155,7 +155,7 @@ def test_another_law_is_chosen_on_the_page_and_a_recording_made(browser, tmp_pat
             assert eventually(lambda: "engaged" in visitor.text())
             visitor.page.get_by_role("combobox", name="law", exact=True).click()
             visitor.page.get_by_role("option", name="position-position", exact=True).click()
-            visitor.page.get_by_role("button", name="Start", exact=True).click()
+            visitor.page.get_by_role("button", name="Start a new session", exact=True).click()
             assert eventually(lambda: "dual-arm · position-position" in visitor.text())
             assert eventually(lambda: "engaged" in visitor.text())
             visitor.page.get_by_role("tab", name="Record").click()

@@ -15,6 +15,7 @@ import pytest
 from farhand.console import Page, scene_of, serve
 from farhand.console.drawing import extent_of
 from farhand.console.scene import Kinematics
+from farhand.console.serve import Tokens
 from farhand.console.viewer import PANEL_WIDTH
 from farhand.console.views import FIELD_OF_VIEW, camera_of
 from farhand.loop.clock import WallClock
@@ -29,20 +30,31 @@ SIZE = {"width": 640, "height": 300}
 class Run:
     """A session that runs in wall time, and its page.
 
+    Args:
+        scenario: what happens in it; None for what the rig does by itself.
+        rig: its name.
+
     Attributes:
         rig: what runs.
         served: its page.
     """
 
-    def __init__(self, scenario: str, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        scenario: str | None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        rig: str = "dual-arm",
+        tokens: Tokens | None = None,
+    ) -> None:
         # a busy machine is late, which is not what is tested here
         calm = ("deadlines.storm", 1_000_000)
         self.rig: Rig = build_rig(
-            "dual-arm", Options(scenario=scenario, clock=WallClock(), settings=[calm])
+            rig, Options(scenario=scenario, clock=WallClock(), settings=[calm])
         )
         session = self.rig.session
         self.served: Page = serve(
-            session.telemetry.path, scene_of(self.rig), host, port, session.commands
+            session.telemetry.path, scene_of(self.rig), host, port, session.commands, tokens
         )
         self._thread = threading.Thread(target=session.run, args=(600.0, self.served.poll, 0.02))
         self._thread.start()
@@ -109,7 +121,8 @@ def on_screen(run: Run, point: np.ndarray) -> tuple[float, float]:
     camera.
     """
     scene = scene_of(run.rig)
-    middle, back = camera_of(extent_of(scene, Kinematics(scene)), scene["rig"])
+    walls = [np.array(thing["normal"]) for thing in scene["things"] if thing["kind"] == "wall"]
+    middle, back = camera_of(extent_of(scene, Kinematics(scene)), scene["rig"], walls)
     forward = -back / np.linalg.norm(back)
     right = np.cross(forward, [0.0, 0.0, 1.0])
     right /= np.linalg.norm(right)

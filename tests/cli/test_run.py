@@ -320,15 +320,49 @@ def test_the_page_is_served_polled_and_closed(farhand_command, tmp_path, monkeyp
         return pages[0]
 
     monkeypatch.setattr(importlib.import_module("farhand.running.page"), "serve", serve)
-    said = farhand_command(
-        "run", "dual-arm", "--port", "1", "--seconds", "0.5", "--json", tmp_path / "r.json"
-    )
+    words = ("run", "dual-arm", "--port", "1", "--seconds", "0.5", "--no-wait")
+    said = farhand_command(*words, "--json", tmp_path / "r.json")
     assert said.code == 0
     assert "dual-arm runs at http://127.0.0.1:1" in said.out
     found = json.loads((tmp_path / "r.json").read_text())
     assert {"wall", "ticks", "overruns", "lateness_p999", "tick_median"} <= set(found["timing"])
     assert found["trips"][0]["time"] < 0.1
     assert pages[0].polls > 10 and pages[0].closed
+
+
+class QuietPage(ToyPage):
+    """A page that its first visitor opens after twenty polls, or never."""
+
+    alive = True
+
+    def __init__(self, commands, comes: bool) -> None:
+        super().__init__(commands)
+        self._comes = comes
+
+    def poll(self) -> int:
+        self.polls += 1
+        if self.polls == 20 and self._comes:
+            self.handlers["arrived"]("", None)
+        elif self.polls == 20:
+            os.kill(os.getpid(), signal.SIGINT)
+        return 0
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_page_s_run_begins_with_its_first_visitor(farhand_command, tmp_path, monkeypatch, comes):
+    """And takes as long as it would without waiting; Ctrl-C ends the waiting too."""
+    pages: list[QuietPage] = []
+
+    def serve(ring_path, scene, host, port, commands):
+        pages.append(QuietPage(commands, comes))
+        return pages[0]
+
+    monkeypatch.setattr(importlib.import_module("farhand.running.page"), "serve", serve)
+    words = ("run", "dual-arm", "--port", "1", "--seconds", "0.2")
+    said = farhand_command(*words, "--json", tmp_path / "r.json")
+    assert said.code == 0 and "begins with its first visitor" in said.out
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert found["seconds"] == (0.2 if comes else 0.0) and pages[0].polls >= 20
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
@@ -416,6 +450,7 @@ def test_a_run_goes_on_without_its_recorder_and_its_page(tmp_path):
         "dual-arm",
         "--seconds",
         "5",
+        "--no-wait",
         "--port",
         "0",
         "--record",

@@ -15,7 +15,7 @@ import viser
 
 from farhand.console.scene import scene_of
 from farhand.console.status import Health
-from farhand.console.tuning import Tuning, _in_order
+from farhand.console.tuning import _in_order
 from farhand.console.viewer import Console
 from farhand.loop.telemetry import Reader
 
@@ -71,9 +71,10 @@ def test_the_hand_pulls_no_harder_than_it_can(console, heard):
         console.frame(FRAME, Health(), False, False)
     assert np.linalg.norm(heard[-1][2]) <= 100.0 / 1000.0 + 0.01
     drag(console, "end", np.zeros(3))
-    count = len(heard)
-    console.frame(FRAME, Health(), False, False)
-    assert len(heard) == count  # let go of the handle, the hand stays where it is
+    for _ in range(60):
+        console.frame(FRAME, Health(), False, False)
+    # whoever lets go of the mouse no longer pushes
+    assert np.linalg.norm(heard[-1][2]) < 3e-4
 
 
 def test_keys_move_the_hand_and_bring_it_back(console, heard):
@@ -97,9 +98,8 @@ def test_an_open_hand_takes_hold_when_it_is_dragged(console, heard):
 
 def test_the_clutch_parts_and_couples_again(console, heard):
     """One button for both."""
-    console.controls._press("Clutch")
-    console.controls._press("Clutch")
-    console.controls._press("Engage")
+    for name in ("clutch", "clutch", "engage"):
+        console.controls.actions[name]("", None)
     assert [name for name, *_ in heard[-3:]] == ["clutch", "declutch", "engage"]
 
 
@@ -132,13 +132,6 @@ def test_a_refused_value_goes_back_to_what_it_was(console, rig):
     rig.session.run(0.01)
     console.frame(FRAME, Health(), False, True)
     assert item.value == "800"
-
-
-def test_a_run_without_a_link_gets_one_by_a_new_session(console, heard):
-    """Its delay cannot be changed live, and asking for one does not end in a refusal."""
-    tuning: Tuning = console.controls._tuning
-    tuning._relink({"link.delay": "40", "link.jitter": "0", "link.loss": "0"})
-    assert heard[-1] == ("restart", "", {"delay": "40", "jitter": "0", "loss": "0"})
 
 
 @pytest.mark.parametrize(("delay", "first"), [("40", "link.delay"), ("5", "link.jitter")])

@@ -12,9 +12,12 @@ from websockets.exceptions import InvalidStatus
 from websockets.http11 import Request
 from websockets.sync.client import connect
 
-from farhand.console.gate import judge, open_server
+from farhand.console.gate import admitted, judge, open_server
+from farhand.console.live import Live
+from farhand.console.serve import Tokens
 from farhand.errors import FarhandError
 
+OPEN, CLOSED = Tokens(), Tokens("secret", "look")
 FOREIGN = ("elsewhere.test", "http://elsewhere.test")
 
 
@@ -23,9 +26,9 @@ def asked(*lines: str, target: str = "/") -> Request:
     return Request(target, Headers(line.split(": ", 1) for line in lines))
 
 
-def refusal(request: Request, token: str) -> int:
+def refusal(request: Request, tokens: Tokens) -> int:
     """The code of the answer."""
-    answer = judge(request, token)
+    answer = judge(request, tokens)
     assert answer is not None
     return answer.status_code
 
@@ -33,22 +36,22 @@ def refusal(request: Request, token: str) -> int:
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:8080", "[::1]:8080"])
 def test_a_page_of_this_machine_needs_no_token(host):
     """Its own page may open a connection to it."""
-    assert judge(asked(f"Host: {host}", f"Origin: http://{host}"), "") is None
-    assert judge(asked(f"Host: {host}"), "") is None
+    assert judge(asked(f"Host: {host}", f"Origin: http://{host}"), OPEN) is None
+    assert judge(asked(f"Host: {host}"), OPEN) is None
 
 
 def test_a_page_of_another_site_may_not_steer():
     """Neither by calling this machine, nor by a name of its own that leads here."""
-    assert refusal(asked("Host: 127.0.0.1:8080", "Origin: http://elsewhere.test"), "") == 403
+    assert refusal(asked("Host: 127.0.0.1:8080", "Origin: http://elsewhere.test"), OPEN) == 403
     host = "elsewhere.test:8080"
-    assert refusal(asked(f"Host: {host}", f"Origin: http://{host}"), "") == 403
+    assert refusal(asked(f"Host: {host}", f"Origin: http://{host}"), OPEN) == 403
     foreign = ("Host: arm.test", "Origin: http://elsewhere.test", "Cookie: farhand=secret")
-    assert refusal(asked(*foreign), "secret") == 403
+    assert refusal(asked(*foreign), CLOSED) == 403
 
 
 def test_the_token_in_the_address_becomes_a_cookie():
     """And the visitor is sent on to an address without it."""
-    answer = judge(asked("Host: arm.test", target="/?token=secret"), "secret")
+    answer = judge(asked("Host: arm.test", target="/?token=secret"), CLOSED)
     assert answer.status_code == 303
     assert answer.headers["Location"] == "/"
     assert "farhand=secret" in answer.headers["Set-Cookie"]
@@ -58,7 +61,7 @@ def test_the_token_in_the_address_becomes_a_cookie():
 @pytest.mark.parametrize("line", ["Cookie: other=1; farhand=secret", "cookie: farhand=secret"])
 def test_the_cookie_lets_in(line):
     """However the browser writes it."""
-    assert judge(asked("Host: arm.test", line), "secret") is None
+    assert judge(asked("Host: arm.test", line), CLOSED) is None
 
 
 @pytest.mark.parametrize(
@@ -67,15 +70,25 @@ def test_the_cookie_lets_in(line):
 def test_without_the_token_nobody_gets_in(target):
     """A wrong one, a part of it, or none; the visitor is told what is missing."""
     request = asked("Host: arm.test", "Cookie: farhand=wrong", target=target)
-    answer = judge(request, "secret")
+    answer = judge(request, CLOSED)
     assert answer.status_code == 403
     assert b"access token" in answer.body
+
+
+@pytest.mark.parametrize(("token", "drives"), [("secret", True), ("look", False)])
+def test_one_token_drives_and_the_other_watches(token, drives):
+    """Both open the page."""
+    request = asked("Host: arm.test", f"Cookie: farhand={token}; farhand_visitor=7", target="/")
+    assert judge(request, CLOSED) is None
+    assert admitted(request, CLOSED) == ("7", drives)
+    answer = judge(asked("Host: arm.test", target=f"/?token={token}"), CLOSED)
+    assert f"farhand={token}" in answer.headers["Set-Cookie"]
 
 
 @pytest.fixture
 def page(request):
     """A page on a free port, with the token of the test or none."""
-    server = open_server("127.0.0.1", 0, getattr(request, "param", ""), "dual-arm")
+    server = open_server("127.0.0.1", 0, getattr(request, "param", OPEN), "dual-arm", Live())
     yield server
     server.stop()
 
@@ -114,7 +127,7 @@ def websocket(port: int, host: str, origin: str | None) -> int:
 def test_nothing_behind_the_gate_can_be_reached_around_it():
     """Every port that a page opens refuses a foreign Host, a foreign Origin and a missing Host."""
     before = ports_of_this_process()
-    server = open_server("127.0.0.1", 0, "", "dual-arm")
+    server = open_server("127.0.0.1", 0, OPEN, "dual-arm", Live())
     opened = ports_of_this_process() - before
     try:
         assert server.get_port() in opened
@@ -135,11 +148,11 @@ def test_the_page_and_its_websocket_pass_the_gate(page):
     own = f"127.0.0.1:{page.get_port()}"
     answer = http(page.get_port(), f"Host: {own}")
     assert answer.startswith(b"HTTP/1.1 200")
-    assert b"<html" in answer
+    assert "<title>Farhand · dual-arm</title>" in answer.decode()
     assert websocket(page.get_port(), own, f"http://{own}") == 101
 
 
-@pytest.mark.parametrize("page", ["secret"], indirect=True)
+@pytest.mark.parametrize("page", [CLOSED], indirect=True)
 def test_with_a_token_a_websocket_needs_the_cookie(page):
     """Without it, not even the page's own name opens one."""
     own = f"127.0.0.1:{page.get_port()}"
@@ -153,7 +166,7 @@ def test_rubbish_closes_the_connection_and_nothing_else(page):
     """The next visitor is served."""
     with socket.create_connection(("127.0.0.1", page.get_port())) as rude:
         rude.sendall(b"\x00" * 100_000)
-    assert b"<html" in http(page.get_port(), "Host: localhost")
+    assert http(page.get_port(), "Host: localhost").startswith(b"HTTP/1.1 200")
 
 
 def test_a_viser_that_is_started_in_another_way_is_refused(monkeypatch):
@@ -173,11 +186,11 @@ def test_a_viser_that_is_started_in_another_way_is_refused(monkeypatch):
 
     monkeypatch.setattr(viser, "ViserServer", Other)
     with pytest.raises(FarhandError, match="cannot be guarded"):
-        open_server("127.0.0.1", 0, "", "dual-arm")
+        open_server("127.0.0.1", 0, OPEN, "dual-arm", Live())
     assert Other.stopped
 
 
 def test_a_port_that_cannot_be_opened_is_named(page):
     """On one line."""
     with pytest.raises(FarhandError, match=f"port {page.get_port()}"):
-        open_server("127.0.0.1", page.get_port(), "", "dual-arm")
+        open_server("127.0.0.1", page.get_port(), OPEN, "dual-arm", Live())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import viser
 
+from farhand.console.live import Live
 from farhand.console.player import Player
 from farhand.console.scene import Scene, scene_of
 from farhand.console.source import RecordedSource
@@ -37,7 +38,7 @@ def recording(tmp_path_factory):
 def player(recording, scene) -> Iterator[Player]:
     """The recording on a page nobody looks at."""
     server = viser.ViserServer("127.0.0.1", 0, verbose=False)
-    yield Player(server, RecordedSource(recording), scene)
+    yield Player(server, RecordedSource(recording), scene, Live())
     server.stop()
 
 

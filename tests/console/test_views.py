@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from farhand.console.live import Live, Visitor
 from farhand.console.scene import Kinematics, scene_of
 from farhand.console.views import EYES, OVERVIEW, Views, eye_of
 from farhand.rigs import build_rig, rig_names
@@ -44,19 +45,37 @@ def test_one_visitor_is_carried_along_and_the_other_is_left_alone(rig):
     scene = scene_of(rig)
     kinematics = Kinematics(scene)
     people = {1: visitor(1), 2: visitor(2)}
-    buttons = SimpleNamespace(on_click=lambda press: None)
-    gui = SimpleNamespace(add_button_group=lambda label, names: buttons)
-    server = SimpleNamespace(gui=gui, get_clients=lambda: people)
+    server = SimpleNamespace(get_clients=lambda: people)
+    live = Live()
+    live.clients |= {1: "one", 2: "two"}
     overview = np.array([0.0, 1.0, 0.5]), np.array([2.0, 0.0, 1.0])
-    views = Views(server, scene, kinematics, overview)
-    views.choose(people[1], EYES)
+    views = Views(server, scene, kinematics, overview, live)
+    views.choose("one", EYES)
     before = people[1].camera.position.copy()
     kinematics.update({"follower": rig.world.ports["follower"].q + 0.2})
     views.update()
     assert np.linalg.norm(people[1].camera.position - before) > 0.01
     assert not people[2].camera.position.any()
-    views.choose(people[1], OVERVIEW)
+    views.choose("one", OVERVIEW)
     views.update()
     np.testing.assert_allclose(people[1].camera.position, overview[0] + overview[1])
     del people[1]
     views.update()  # who has left is forgotten
+
+
+@pytest.mark.parametrize(("aspect", "sheet"), [(1.22, False), (0.46, True), (0.8, False)])
+def test_only_a_panel_below_the_picture_makes_the_camera_look_lower(rig, aspect, sheet):
+    """A window that is merely narrow is seen from farther away, with the same middle."""
+    scene = scene_of(rig)
+    client = visitor(1)
+    client.camera.aspect = aspect
+    live = Live()
+    live.clients[1], live.visitors["one"] = "one", Visitor("one", True, narrow=sheet)
+    overview = np.array([0.0, 1.0, 0.5]), np.array([2.0, 0.0, 1.0])
+    server = SimpleNamespace(get_clients=lambda: {1: client})
+    Views(server, scene, Kinematics(scene), overview, live).choose("one", OVERVIEW)
+    lower = overview[0][2] - client.camera.look_at[2]
+    assert (lower > 0.1) == sheet
+    assert np.linalg.norm(client.camera.position - client.camera.look_at) > np.linalg.norm(
+        overview[1]
+    )

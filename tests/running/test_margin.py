@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from farhand.rigs import Options, build_rig
-from farhand.running.margin import margin, shaking
+from farhand.rigs.margin import margin
+from farhand.running.margin import shaking
 
 
 def test_the_margin_is_one_line_that_names_the_hand():

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from farhand.console.menus import menus_of
 from farhand.errors import Mismatch, UnknownName
 from farhand.loop.clock import VirtualClock, WallClock
+from farhand.loop.commands import Commands, Logged, Request
 from farhand.loop.telemetry import EVENT_CAPACITY
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
-from farhand.running.page import changed_options, steer
+from farhand.running.live_values import LiveValues
+from farhand.running.page import WAITING, changed_options, steer
 from farhand.running.rerun import rerun
 
 
@@ -41,18 +44,27 @@ class ScriptedPage:
 
     def show(self, ring_path, scene, commands) -> None:
         self.shown.append((ring_path, scene, commands))
+        self._session = SimpleNamespace(now_ns=0, commands=commands)
 
     def close(self) -> None:
         pass
 
 
-def run(script, seconds: float = 0.6, clock=None, fixed: bool = False):
+def run(script, seconds: float = 0.6, clock=None, options=None, **how):
     """A dual-arm run on a scripted page."""
-    rig = build_rig("dual-arm", Options(scenario="press", clock=clock or WallClock()))
+    options = options or Options(scenario="press", linked=True)
+    options.clock = clock or WallClock()
+    rig = build_rig("dual-arm", options)
     page = ScriptedPage(rig, script)
-    last, outcome = steer(rig, seconds, None, page, fixed=fixed)
+    last, outcome = steer(rig, seconds, None, page, **how)
     last.close()
     return page, last, outcome
+
+
+def said_by(rig) -> list[str]:
+    """What a session's log says."""
+    rig.metrics.pull()
+    return [text for _, text in rig.metrics.history.events]
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +76,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 def test_another_law_begins_another_session_on_the_same_page():
     """With everything else as it was; the page is told, and the new session says what it is."""
-    page, last, outcome = run([(0.2, "restart", "", {"law": "position-force", "delay": "20"})])
-    assert (last.law, last.options.delay, last.scenario.name) == ("position-force", 20.0, "press")
+    page, last, outcome = run([(0.2, "restart", "", {"law": "position-force"})])
+    assert (last.law, last.scenario.name) == ("position-force", "press")
     ((ring, scene, commands),) = page.shown
     assert scene["law"] == "position-force" and scene["menus"]["linked"]
     assert commands is last.session.commands
@@ -76,8 +88,8 @@ def test_another_law_begins_another_session_on_the_same_page():
     ("wish", "why"),
     [
         ({"law": "levitation"}, "levitation"),
-        ({"delay": "-3"}, "outside"),
-        ({"loss": "some"}, "not a number"),
+        ({"layer": "none", "scenario": "siesta"}, "siesta"),
+        ({"delay": "20"}, "delay"),
     ],
 )
 def test_what_cannot_be_built_is_refused_and_the_session_goes_on(wish, why, folder):
@@ -154,11 +166,15 @@ def test_a_run_that_is_fixed_is_recorded_and_ended_but_not_replaced(folder):
     script = [
         (0.1, "record", "r.mcap", None),
         (0.2, "restart", "", {"law": "unilateral"}),
-        (0.4, "end", "", None),
+        (0.3, "end", "", None),
+        (0.4, "end", "", True),
     ]
     page, last, outcome = run(script, 5.0, VirtualClock(), fixed=True)
-    assert page.shown == [] and outcome.seconds < 1.0
-    assert any("command line" in event.text for event in load(folder / "r.mcap").happened)
+    assert page.shown == [] and 0.4 < outcome.seconds < 1.0
+    said = [event.text for event in load(folder / "r.mcap").happened]
+    assert any("command line" in text for text in said)
+    # Ending it for everybody needs a confirmation
+    assert any(text.startswith("end: refused") for text in said)
 
 
 @pytest.fixture
@@ -198,3 +214,108 @@ def test_a_visitor_chooses_what_is_on_the_menu_and_nothing_else(change, leg, tmp
     Path("planted.py").write_text("raise SystemExit('was imported')")
     with pytest.raises(UnknownName, match=next(iter(change))):
         changed_options(leg[0], change, leg[1])
+
+
+def value_of(rig, path: str):
+    """A parameter of a rig."""
+    return next(value for known, value, *_ in rig.parameters() if known == path)
+
+
+def test_a_delay_set_live_stays_through_switches_of_law_layer_and_scenario():
+    """With every other value that a visitor has set, as long as the new session has it."""
+    script = [
+        (0.05, "set", "link.jitter", 0.0),
+        (0.05, "set", "link.delay", "300"),
+        (0.05, "set", "link.jitter", "20"),
+        (0.05, "set", "wall.stiffness", 800.0),
+        (0.05, "set", "law.mapping.motion_scale", 1.5),
+        (0.05, "set", "hand.drag", [0.0, 0.0, 0.01]),
+        (0.3, "restart", "", {"law": "position-force", "scenario": "wall"}),
+        (0.0, "restart", "", {"layer": "tank"}),
+    ]
+    page, last, _ = run(script, 0.5, options=Options(scenario="press", delay=100.0, linked=True))
+    assert (last.law, last.options.layer, last.scenario.name) == ("position-force", "tank", "wall")
+    assert last.options.delay == 100.0 and last.parts.link.delay == 300.0
+    assert (last.parts.link.jitter, last.parts.wall.stiffness) == (20.0, 800.0)
+    assert value_of(last, "law.mapping.motion_scale") == 1.5
+    # A hand is where its visitor holds it now
+    assert not last.parts.hand.drag.any()
+    assert len(page.shown) == 2
+    knobs = {knob["path"]: knob["value"] for knob in page.shown[-1][1]["knobs"]}
+    assert knobs["link.delay"] == 300.0
+    assert ("link.delay", "300") in page.shown[-1][1]["twin"]["options"]["settings"]
+
+
+def test_a_law_s_own_gain_is_left_behind_and_the_log_says_so():
+    """Also one of the command line, which used to prevent the switch."""
+    own = [("law.derivative", 30.0)]
+    script = [
+        (0.05, "set", "law.proportional", 50.0),
+        (0.2, "restart", "", {"law": "position-force"}),
+    ]
+    rig = build_rig("dual-arm", Options(scenario="press", settings=own, clock=WallClock()))
+    page = ScriptedPage(rig, script)
+    last, _ = steer(rig, 0.4, None, page)
+    said = said_by(last)
+    last.close()
+    assert last.law == "position-force"
+    assert "not carried over: law.proportional, a parameter of the law virtual-constraints" in said
+    assert any(text.startswith("not carried over: law.derivative") for text in said)
+
+
+def test_what_a_scenario_sets_is_not_taken_for_a_visitor_s_wish():
+    """Played again it begins with its own values, and sets them when it is time."""
+    rig = build_rig("dual-arm", Options(scenario="press", clock=WallClock()))
+    rig.session.commands.post_text("0.05:set wall.stiffness=700")
+    script = [(0.1, "set", "wall.damping", 3.0), (0.2, "again", "", None)]
+    page = ScriptedPage(rig, script)
+    last, _ = steer(rig, 0.3, None, page, planned=["0.25:set hand.open=true"])
+    last.close()
+    assert last is not rig and last.scenario.name == "press" and len(page.shown) == 1
+    assert last.parts.wall.stiffness != 700.0 and last.parts.wall.damping == 3.0
+    assert last.parts.hand.open
+
+
+def test_values_outlive_a_log_that_forgets(monkeypatch):
+    """A drag of some minutes fills it."""
+    monkeypatch.setattr("farhand.loop.commands.MOST_LOGGED", 2)
+    commands, live = Commands(), LiveValues()
+    for number in range(20):
+        path = "wall.stiffness" if number == 0 else "hand.drag"
+        commands.note(Logged(number, number, Request("set", path, number)))
+        live.take(commands)
+    assert commands.forgotten and live.values == {"wall.stiffness": 0}
+
+
+def test_a_run_waits_for_its_first_visitor_and_counts_from_there():
+    """Nothing moves before; the log says why."""
+    page, last, outcome = run([(0.0, "arrived", "", None)], 0.3, wait=True)
+    assert outcome.seconds == pytest.approx(0.3, abs=0.01)
+
+    class Patient(ScriptedPage):
+        calls = 0
+
+        def poll(self) -> int:
+            self.calls += 1
+            assert self.calls > 20 or self.rig.session.ticks == 0
+            return super().poll() if self.calls > 20 else 0
+
+    rig = build_rig("dual-arm", Options(scenario="press", clock=WallClock()))
+    page = Patient(rig, [(0.0, "arrived", "", None)])
+    last, outcome = steer(rig, 0.3, None, page, wait=True)
+    said = said_by(last)
+    last.close()
+    assert page.calls > 20 and outcome.seconds == pytest.approx(0.3, abs=0.01)
+    assert said.index(WAITING) < said.index("the first visitor is here: the scenario begins")
+
+
+@pytest.mark.parametrize("how", ["end", "dead"])
+def test_a_run_that_waits_can_be_ended_and_does_not_wait_for_a_dead_page(how):
+    """Nobody can open a page that is gone."""
+    script = [(0.0, "end", "", True)] if how == "end" else []
+    rig = build_rig("dual-arm", Options(scenario="press", clock=WallClock()))
+    page = ScriptedPage(rig, script)
+    page.alive = how == "end"
+    last, outcome = steer(rig, 0.2, None, page, wait=True)
+    last.close()
+    assert outcome.seconds == pytest.approx(0.0 if how == "end" else 0.2, abs=0.01)

@@ -123,6 +123,16 @@ def wall_limit(
     return largest_stable(point.at_wall, low, high, tolerance, points, bump, steps)
 
 
+def force_limit(point: Point, high: float, points: int = 4, tolerance: float = 0.05) -> float:
+    """How many times stronger the force at the hand could be, up to ``high``; 0 if it shakes."""
+    whole, steps = point.whole, _cycle_steps(point)
+
+    def with_scale(times: float) -> WholeLoop:
+        return replace(whole, law=point.reflecting(times))
+
+    return min(high, largest_stable(with_scale, 1.0, high, tolerance, points, BUMP, steps))
+
+
 @dataclass(frozen=True)
 class Remedy:
     """One change that makes a shaking loop stable."""

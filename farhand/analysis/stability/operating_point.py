@@ -130,6 +130,9 @@ def operating_point(
     view = _View(_fresh(bridge.laws[0]), stations, placed, axis, period)
     wall = _contact(plane) if wall is None else wall
     ticks = int(np.ceil(0.5 * (_delay(parts.link) if delay is None else delay) / period - 1e-9))
+    # A packet is read one tick after it is sent, or later.
+    if delay is None and parts.link is not None and parts.link.connected:
+        ticks = max(ticks, 1)
     faults = [station.plant.imperfections for station in stations]
     cut_off = max(fault.velocity_from_position if fault else 0.0 for fault in faults)
     view.require_motion()

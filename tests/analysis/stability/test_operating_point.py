@@ -15,7 +15,8 @@ from farhand.arm import Arm
 from farhand.coupling import LAWS
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.rigs import Options, build_rig
-from farhand.running.margin import margin, shaking
+from farhand.rigs.margin import margin
+from farhand.running.margin import shaking
 
 
 @pytest.fixture

@@ -1,0 +1,397 @@
+// What Farhand adds to viser's page. One line of its own to the server (a WebSocket of JSON) carries
+// stop, keys and the wheel one way, and the state of the run and plotted signals the other way.
+"use strict";
+(() => {
+  const SILENT_MS = 2500;       // without a word from the server, the picture counts as old
+  const DEAD_MS = 10000;        // then the line counts as dead even if nobody has closed it
+  const KEEP_S = 120;           // of plotted signals
+  const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6e6e78"];
+  const CAMERA_KEYS = new Set(["KeyW", "KeyA", "KeyS", "KeyD", "KeyQ", "KeyE",
+    "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]);
+  const NUDGES = { ArrowUp: [1, 0, 0], ArrowDown: [-1, 0, 0], ArrowLeft: [0, 1, 0], ArrowRight: [0, -1, 0],
+    PageUp: [0, 0, 1], PageDown: [0, 0, -1] };
+  const KEYS = { s: "stop", e: "engage", r: "release", c: "clutch", x: "reset", d: "hold", h: "path", p: "play" };
+  const VIEWS = { o: "overview", v: "eyes" };
+
+  let line = null, heard = performance.now(), lost = false, state = {}, about = {}, wheel = {};
+  const kept = (name, value) => {
+    if (value === undefined) { try { return JSON.parse(localStorage.getItem("farhand." + name)); } catch { return null; } }
+    try { localStorage.setItem("farhand." + name, JSON.stringify(value)); } catch { /* a private window */ }
+  };
+  const narrow = () => matchMedia("(max-width: 36em)").matches;
+
+  // ---------------------------------------------------------------- the line to the server
+  function open() {
+    line = new WebSocket(location.origin.replace(/^http/, "ws") + "/farhand/live");
+    line.onopen = () => {
+      heard = performance.now();
+      ask("hello", { name: kept("name") || "", narrow: narrow() });
+      plots.tell();
+    };
+    line.onmessage = (event) => {
+      heard = performance.now();
+      if (lost) uncover();
+      const said = JSON.parse(event.data);
+      if (said.about) { about = said.about; plots.begin(); lesson.begin(); }
+      if (said.plot) plots.take(said.plot);
+      wheel = said.wheel;
+      show(said.state);
+    };
+    line.onclose = () => { line = null; cover(); };
+  }
+  function ask(what, value) {
+    if (line && line.readyState === WebSocket.OPEN) line.send(JSON.stringify({ do: what, value }));
+  }
+  const stop = () => ask("stop");
+
+  // A page that has lost its server may show an arm that has long moved on. It is covered, says so,
+  // and is loaded again as soon as the server answers: nothing of the old state can remain. A server
+  // that was only slow goes on on the same line.
+  setInterval(() => {
+    const late = performance.now() - heard > SILENT_MS;
+    // Messages that wait behind a slow picture are taken first
+    if (late && !lost) setTimeout(() => { if (performance.now() - heard > SILENT_MS) cover(); }, 50);
+    if (lost) find("fh-age").textContent = `The picture is ${Math.round((performance.now() - heard) / 1000)} s old.`;
+  }, 250);
+  function cover() {
+    if (lost) return;
+    lost = true;
+    document.body.classList.add("fh-lost");
+    retry(0);
+  }
+  function uncover() {
+    lost = false;
+    document.body.classList.remove("fh-lost");
+  }
+  async function retry(count) {
+    if (!lost) return;
+    const given = new AbortController(), timer = setTimeout(() => given.abort(), 4000);
+    try {
+      const answer = await fetch("/farhand/alive", { signal: given.signal, cache: "no-store" });
+      const dead = line === null || performance.now() - heard > DEAD_MS;
+      if (answer.ok && dead) { location.reload(); return; }
+      if (!answer.ok) find("fh-why").textContent = "Another session is served here: open the address that it printed.";
+    } catch { /* not yet */ } finally { clearTimeout(timer); }
+    setTimeout(() => retry(count + 1), Math.min(5000, 500 * 1.5 ** count));
+  }
+
+  // ---------------------------------------------------------------- what lies over the picture
+  const find = (id) => document.getElementById(id);
+  function make(tag, attributes = {}, ...children) {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else node.setAttribute(name, value);
+    }
+    node.append(...children);
+    return node;
+  }
+  const button = (text, act, more = {}) => make("button", { type: "button", onclick: act, ...more }, text);
+
+  function build() {
+    const bar = make("div", { id: "fh-bar", class: "fh" },
+      make("span", { id: "fh-state", class: "fh-chip", role: "status" }, "waiting for the arms"),
+      make("span", { id: "fh-calm", class: "fh-chip", hidden: "", title: "predicted for this law, hand, wall and delay" }),
+      make("span", { id: "fh-driver", class: "fh-chip fh-wide" }),
+      button("Take the wheel", () => ask("drive"), { id: "fh-take", hidden: "" }),
+      button("Lesson", () => lesson.toggle(), { id: "fh-teach", class: "fh-wide", hidden: "", "aria-pressed": "false" }),
+      button("Plots", () => plots.toggle(), { id: "fh-plots", class: "fh-wide", "aria-pressed": "false" }),
+      button("Sound", () => cues.sound(), { id: "fh-sound", class: "fh-wide", "aria-pressed": "false",
+        title: "a click at contact, a hum that follows the force, and vibration where there is some" }));
+    const cover = make("div", { id: "fh-cover", class: "fh", role: "alert" }, make("div", {},
+      make("strong", {}, "Connection lost"),
+      make("p", {}, "STOP does not reach the arms from here. Use the stop at the robot."),
+      make("p", { id: "fh-age" }), make("p", { id: "fh-why" }, "Trying again …")));
+    document.body.append(make("div", { id: "fh-frame" }), bar,
+      make("button", { id: "fh-stop", class: "fh", type: "button", onclick: stop }, "STOP", make("i", {}, " (Esc)")),
+      make("div", { id: "fh-strip", class: "fh" }), make("div", { id: "fh-lesson", class: "fh" }), cover);
+    plots.build();
+    cues.build();
+    open();
+    new MutationObserver(label).observe(document.body, { childList: true, subtree: true });
+  }
+
+  function show(next) {
+    const before = state;
+    state = next;
+    const mine = wheel.drives, body = document.body.classList;
+    body.toggle("fh-watching", !!about.live && !mine);
+    body.toggle("fh-stopped", !!next.trip);
+    body.toggle("fh-shaking", !!next.shakes && !next.trip);
+    const chip = find("fh-state");
+    chip.dataset.mode = next.ended ? "ended" : next.trip ? "stopped" : next.mode;
+    chip.textContent = next.ended ? "the run has ended" :
+      next.trip ? `Stopped: ${next.trip}. Reset (X), then Engage (E).` : next.words || next.mode;
+    find("fh-stop").hidden = !about.live;
+    const calm = find("fh-calm");
+    calm.hidden = !next.margin && !next.shakes;
+    calm.replaceChildren();
+    if (!calm.hidden) {
+      if (next.level !== null && next.level !== undefined) {
+        const mark = make("i", { style: `left:${Math.round(116 * Math.min(1, Math.max(0, next.level)))}px` });
+        calm.append(make("span", { id: "fh-margin" }, mark));
+      }
+      calm.append(next.shakes ? make("b", {}, `It shakes: ${next.shakes}`) : next.margin);
+    }
+    find("fh-driver").hidden = !about.live || (mine && wheel.here < 2);
+    find("fh-driver").textContent = mine ? `you drive, ${wheel.here - 1} watching` :
+      `${wheel.driver || "another visitor"} drives, you watch`;
+    find("fh-take").hidden = !about.live || mine || !wheel.may_drive;
+    cues.feel(next, before);
+    lesson.check(next);
+  }
+
+  // ---------------------------------------------------------------- keys
+  const typing = (target) => target instanceof Element &&
+    !!target.closest("input, textarea, select, [contenteditable=true], [role=combobox], [role=listbox]");
+  window.addEventListener("keydown", (event) => {
+    // Escape stops from anywhere: a field, an open menu, the palette. It still closes them too.
+    if (event.key === "Escape") { stop(); return; }
+    if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const nudge = NUDGES[event.code], what = KEYS[event.key.toLowerCase()], view = VIEWS[event.key.toLowerCase()];
+    // The hand's keys are the hand's: viser would turn the camera with the same ones
+    if (CAMERA_KEYS.has(event.code) || nudge) event.stopImmediatePropagation();
+    if (nudge) { event.preventDefault(); ask("nudge", nudge); }
+    else if (view) ask("view", view);
+    else if (what === "hold") ask("hold");
+    else if (what && !event.repeat) ask(what);
+  }, true);
+
+  // viser's fields have no names for a screen reader; the text beside each is one
+  function label() {
+    for (const field of document.querySelectorAll("input:not([aria-label]):not([data-fh]), textarea:not([aria-label])")) {
+      field.dataset.fh = "1";
+      if (field.labels && field.labels.length) continue;
+      let near = field.parentElement;
+      for (let up = 0; near && up < 5; up++, near = near.parentElement) {
+        const text = (near.innerText || "").split("\n")[0].trim();
+        if (text) { field.setAttribute("aria-label", text); break; }
+      }
+      if (!field.hasAttribute("aria-label")) field.setAttribute("aria-label", "value");
+    }
+  }
+
+  // ---------------------------------------------------------------- what is felt through a mouse
+  const cues = {
+    on: false, context: null, hum: null,
+    build() { if (kept("sound")) find("fh-sound").title += " (was on: press to hear it again)"; },
+    sound() {
+      this.on = !this.on;
+      kept("sound", this.on);
+      find("fh-sound").setAttribute("aria-pressed", String(this.on));
+      if (this.on && !this.context && window.AudioContext) {
+        this.context = new AudioContext();
+        const tone = this.context.createOscillator(), gain = this.context.createGain();
+        tone.type = "triangle"; gain.gain.value = 0;
+        tone.connect(gain).connect(this.context.destination);
+        tone.start();
+        this.hum = { tone, gain };
+      }
+      if (!this.on && this.hum) this.hum.gain.gain.value = 0;
+    },
+    feel(next, before) {
+      if (!about.live) return;
+      const force = next.contact_force || 0, share = Math.min(1, force / (about.most || 50));
+      const touched = before.touches !== undefined && next.touches > before.touches;
+      if (this.on && this.hum) {
+        const now = this.context.currentTime;
+        this.hum.tone.frequency.setTargetAtTime(70 + 160 * share, now, 0.03);
+        this.hum.gain.gain.setTargetAtTime(force > 0.5 ? 0.02 + 0.10 * share : 0, now, 0.03);
+        if (touched) this.click(share);
+      }
+      if (touched && this.on && navigator.vibrate) navigator.vibrate(20 + Math.round(60 * share));
+      if (this.on && navigator.getGamepads) {
+        for (const pad of navigator.getGamepads()) {
+          if (pad && pad.vibrationActuator && (touched || force > 0.5)) {
+            pad.vibrationActuator.playEffect("dual-rumble",
+              { duration: 150, strongMagnitude: share, weakMagnitude: touched ? 1 : share });
+          }
+        }
+      }
+    },
+    click(share) {
+      const tone = this.context.createOscillator(), gain = this.context.createGain(), now = this.context.currentTime;
+      tone.frequency.value = 900;
+      gain.gain.setValueAtTime(0.1 + 0.2 * share, now);
+      gain.gain.exponentialRampToValueAtTime(1e-3, now + 0.05);
+      tone.connect(gain).connect(this.context.destination);
+      tone.start(now); tone.stop(now + 0.06);
+    },
+  };
+
+  // ---------------------------------------------------------------- the strip of plots
+  // Each plot has some signals of one unit; all share the time axis, the cursor and the zoom.
+  const plots = {
+    shown: [], rows: new Map(), times: [], span: 10, cursor: null, frozen: null,
+    build() {
+      this.strip = find("fh-strip");
+      this.tools = make("div", { id: "fh-tools" });
+      const input = make("input", { list: "fh-signals", placeholder: "add a signal …", "aria-label": "add a signal" });
+      input.addEventListener("change", () => { if (input.value) { this.add([input.value]); input.value = ""; } });
+      this.spanText = make("span", {});
+      this.list = make("datalist", { id: "fh-signals" });
+      this.tools.append(input, this.list, this.spanText,
+        this.freezer = button("Freeze", () => this.freeze(), { "aria-pressed": "false" }),
+        make("small", {}, "Wheel: zoom. Move: read values."));
+      new ResizeObserver(() => this.draw()).observe(this.strip);
+      if (kept("plots")) this.toggle();
+    },
+    toggle() {
+      const on = document.body.classList.toggle("fh-plots");
+      kept("plots", on);
+      find("fh-plots").setAttribute("aria-pressed", String(on));
+      document.documentElement.style.setProperty("--fh-strip", on && !narrow() ? "200px" : "0px");
+      window.dispatchEvent(new Event("resize"));
+      this.arrange();
+    },
+    begin() {
+      this.clear();
+      const usual = about.usual.map((group) => [...group]), units = new Map(about.signals);
+      const known = new Set([...usual.flat(), ...units.keys()]);
+      this.list.replaceChildren(...[...known].map((name) => make("option", { value: name }, units.get(name) || "")));
+      this.shown = (kept("layout." + about.rig) || usual).map((group) => group.filter((name) => known.has(name)));
+      this.shown = this.shown.filter((group) => group.length);
+      if (!this.shown.length) this.shown = usual;
+      this.arrange();
+    },
+    add(names) { this.shown.push(names); this.arrange(); },
+    arrange() {
+      this.strip.replaceChildren(...this.shown.map((names, place) => {
+        const canvas = make("canvas", { role: "img", "aria-label": "plot of " + names.join(", ") });
+        canvas.addEventListener("mousemove", (event) => { this.cursor = event.offsetX / canvas.clientWidth; this.draw(); });
+        canvas.addEventListener("mouseleave", () => { this.cursor = null; this.draw(); });
+        canvas.addEventListener("wheel", (event) => {
+          event.preventDefault();
+          this.span = Math.min(KEEP_S, Math.max(0.5, this.span * (event.deltaY > 0 ? 1.25 : 0.8)));
+          this.draw();
+        }, { passive: false });
+        const join = button("⇠", () => { this.shown[place - 1].push(...names); this.remove(place); },
+          { title: "draw in the plot to the left", "aria-label": "draw in the plot to the left" });
+        join.hidden = place === 0;
+        return make("div", { class: "fh-plot" }, make("div", { class: "fh-head" }, make("span", {}), join,
+          button("×", () => this.remove(place), { "aria-label": "close this plot" })), canvas);
+      }), this.tools);
+      if (about.rig) kept("layout." + about.rig, this.shown);
+      this.tell();
+      this.draw();
+    },
+    remove(place) { this.shown.splice(place, 1); this.arrange(); },
+    tell() { ask("plot", document.body.classList.contains("fh-plots") ? [...new Set(this.shown.flat())] : []); },
+    clear() { this.times = []; this.rows.clear(); },
+    freeze() {
+      this.frozen = this.frozen === null ? this.times[this.times.length - 1] ?? null : null;
+      this.freezer.setAttribute("aria-pressed", String(this.frozen !== null));
+      this.draw();
+    },
+    take(plot) {
+      if (this.times.length && plot.t[0] <= this.times[this.times.length - 1]) this.clear();
+      for (const [name, values] of this.rows) if (!plot.names.includes(name)) values.push(...plot.t.map(() => null));
+      plot.names.forEach((name, i) => {
+        if (!this.rows.has(name)) this.rows.set(name, this.times.map(() => null));
+        this.rows.get(name).push(...plot.v[i]);
+      });
+      this.times.push(...plot.t);
+      const first = this.times.findIndex((t) => t >= this.times[this.times.length - 1] - KEEP_S);
+      if (first > 0) { this.times.splice(0, first); for (const values of this.rows.values()) values.splice(0, first); }
+      if (this.frozen === null) this.draw();
+    },
+    draw() {
+      if (!document.body.classList.contains("fh-plots")) return;
+      const last = this.frozen ?? this.times[this.times.length - 1] ?? 0, first = last - this.span;
+      const at = this.cursor === null ? null : first + this.cursor * this.span;
+      const near = at === null ? -1 : this.times.findIndex((t) => t >= at);
+      this.spanText.textContent = `last ${this.span.toPrecision(2)} s` + (at === null ? "" : `, at ${at.toFixed(2)} s`);
+      [...this.strip.querySelectorAll(".fh-plot")].forEach((node, place) => {
+        const names = this.shown[place], canvas = node.querySelector("canvas"), head = node.querySelector("span");
+        head.replaceChildren(...names.flatMap((name, i) => {
+          const value = near >= 0 && this.rows.has(name) ? this.rows.get(name)[near] : null;
+          const text = value === null || value === undefined ? name : `${name} ${Number(value.toPrecision(4))}`;
+          return [make("b", { style: `color:${COLOURS[i % COLOURS.length]}` }, text), " "];
+        }));
+        this.curve(canvas, names, first, last);
+      });
+    },
+    curve(canvas, names, first, last) {
+      const ratio = devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
+      if (!w || !h) return;
+      if (canvas.width !== Math.round(w * ratio)) { canvas.width = Math.round(w * ratio); }
+      if (canvas.height !== Math.round(h * ratio)) { canvas.height = Math.round(h * ratio); }
+      const pen = canvas.getContext("2d");
+      pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+      pen.clearRect(0, 0, w, h);
+      const from = Math.max(0, this.times.findIndex((t) => t >= first) - 1);
+      let low = Infinity, high = -Infinity;
+      for (const name of names) for (let i = from; i < this.times.length; i++) {
+        const v = (this.rows.get(name) || [])[i];
+        if (v !== null && v !== undefined) { low = Math.min(low, v); high = Math.max(high, v); }
+      }
+      if (low > high) { pen.fillStyle = "#6e6e78"; pen.font = "12px system-ui"; pen.fillText("nothing to plot", 48, h / 2); return; }
+      // Noise of something at rest is not magnified to the height of the plot
+      const size = Math.max(Math.abs(low), Math.abs(high)), named = names.map((name) => about.least[name] || 0);
+      const least = Math.max(...named, 0.02 * size, size ? 0 : 1);
+      if (high - low < least) { const middle = (high + low) / 2; low = middle - least / 2; high = middle + least / 2; }
+      const left = 46, bottom = h - 16, x = (t) => left + (w - left - 6) * (t - first) / (last - first);
+      const y = (v) => bottom - (bottom - 6) * (v - low) / (high - low);
+      pen.font = "11px system-ui"; pen.fillStyle = "#444"; pen.strokeStyle = "#e6e9ed"; pen.lineWidth = 1;
+      for (const v of ticks(low, high, 3)) {
+        pen.beginPath(); pen.moveTo(left, y(v)); pen.lineTo(w, y(v)); pen.stroke();
+        pen.textAlign = "right"; pen.fillText(String(Number(v.toPrecision(4))), left - 4, y(v) + 4);
+      }
+      pen.textAlign = "center";
+      for (const t of ticks(first, last, 4)) pen.fillText(`${Number(t.toPrecision(5))} s`, Math.min(w - 18, x(t)), h - 3);
+      names.forEach((name, i) => {
+        const values = this.rows.get(name) || [];
+        pen.strokeStyle = COLOURS[i % COLOURS.length]; pen.lineWidth = 1.6; pen.beginPath();
+        let drawn = false;
+        for (let k = from; k < this.times.length && this.times[k] <= last; k++) {
+          const v = values[k];
+          if (v === null || v === undefined) { drawn = false; continue; }  // a gap: there is nothing to plot
+          if (drawn) pen.lineTo(x(this.times[k]), y(v)); else pen.moveTo(x(this.times[k]), y(v));
+          drawn = true;
+        }
+        pen.stroke();
+      });
+      if (this.cursor !== null) {
+        pen.strokeStyle = "#6e6e78"; pen.setLineDash([3, 3]); pen.beginPath();
+        pen.moveTo(this.cursor * w, 0); pen.lineTo(this.cursor * w, bottom); pen.stroke(); pen.setLineDash([]);
+      }
+    },
+  };
+  function ticks(low, high, count) {
+    const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((n) => n * power).find((s) => s >= raw) || raw;
+    const found = [];
+    for (let v = Math.ceil(low / step) * step; v <= high + 1e-9 * step; v += step) found.push(v);
+    return found;
+  }
+
+  // ---------------------------------------------------------------- the lesson, in five steps
+  const lesson = {
+    step: 0,
+    begin() {
+      find("fh-teach").hidden = !about.lesson.length;
+      if (!about.lesson.length) document.body.classList.remove("fh-teaching");
+    },
+    toggle() {
+      const on = document.body.classList.toggle("fh-teaching");
+      find("fh-teach").setAttribute("aria-pressed", String(on));
+      this.step = 0;
+      if (on) this.show();
+    },
+    show() {
+      const card = find("fh-lesson"), step = about.lesson[this.step];
+      const acts = step.do.map(([text, what, value]) => button(text, () => ask(what, value)));
+      card.replaceChildren(make("h2", {}, `${this.step + 1} of ${about.lesson.length}: ${step.title}`),
+        make("p", {}, step.text), ...acts, make("p", { id: "fh-step" }));
+      const next = button("Next", () => { this.step++; if (this.step < about.lesson.length) this.show(); else this.toggle(); });
+      card.append(next, " ", button("Close", () => this.toggle()));
+    },
+    check(next) {
+      if (!document.body.classList.contains("fh-teaching")) return;
+      const step = about.lesson[this.step], word = find("fh-step");
+      if (step && step.seen && word && next[step.seen]) { word.className = "fh-done"; word.textContent = step.done; }
+    },
+  };
+
+  if (document.body) build(); else document.addEventListener("DOMContentLoaded", build);
+})();
