@@ -16,7 +16,7 @@ def test_four_channels_hide_the_followers_inertia_and_a_spring_between_the_tools
     """Felt beyond the leader's own 4 kg or so: next to nothing, against most of a kilogram."""
     own = own_inertia("dual-arm")
     felt = {
-        law: comparison.inertia(impedance(Case("dual-arm", law))) - own
+        law: comparison.inertia(impedance(Case("dual-arm", law))[0]) - own
         for law in ("four-channel", "position-position")
     }
     assert 2.0 < own < 10.0
