@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from math import nan, pi
@@ -242,6 +243,8 @@ def _finish(
         high = back((0.0, bottom + (top - bottom) / 0.85))[1]
     ax.set_ylim(low, high)
     width, start = (46, -0.32) if style == "paper" else (56, 0.0)
+    # A number stays with its unit
+    title = re.sub(r"(?<=\d) (?=(ms|mm|kg|N|N/m|Hz)\b)", "\N{NO-BREAK SPACE}", title)
     text = "\n".join(textwrap.wrap(title, width, break_on_hyphens=False))
     ax.set_title(text, loc="left", x=start, fontsize="medium", fontweight="bold")
     labels = []
@@ -284,9 +287,7 @@ def _closest(rows: list[Row]) -> str:
         }
         if values:
             best = min(values, key=lambda law: values[law])
-            said.append(
-                f"{best} at {number(delay)}\N{NO-BREAK SPACE}ms ({number(values[best])}\N{NO-BREAK SPACE}mm)"
-            )
+            said.append(f"{best} at {number(delay)} ms ({number(values[best])} mm)")
     return f"Closest in free motion: {', '.join(said)}" if said else "No free motion"
 
 
@@ -297,10 +298,7 @@ def _hardest(rows: list[Row]) -> str:
         if CONTACT.task in row["stops"]:
             stopped.setdefault(row["law"], []).append(number(row["delay"]))
     if stopped:
-        cases = (
-            f"{law} at {' and '.join(delays)}\N{NO-BREAK SPACE}ms"
-            for law, delays in stopped.items()
-        )
+        cases = (f"{law} at {' and '.join(delays)} ms" for law, delays in stopped.items())
         return f"At the hard wall a guard stops {', '.join(cases)}"
     forces = [force for row in rows if (force := CONTACT.of(row)) is not None]
     if not forces:

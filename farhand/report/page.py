@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -148,8 +149,16 @@ class Drawn:
     address: str
 
 
-def data_address(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
-    """The picture as a data address; the same plot gives the same bytes."""
+def data_address(
+    figure: matplotlib.figure.Figure | Animation | Drawn, largest: int | None = None
+) -> str:
+    """The picture as a data address; the same plot gives the same bytes.
+
+    Args:
+        figure: to draw.
+        largest: size above which an SVG becomes a PNG, [bytes]. If given, the SVG has its text as
+            text and the PNG few colours: small, for pages with many plots.
+    """
     if isinstance(figure, Drawn):
         return figure.address
     if isinstance(figure, Animation):
@@ -157,13 +166,30 @@ def data_address(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
     import matplotlib
 
     buffer = io.BytesIO()
+    fonts = "path" if largest is None else "none"
     # No date, and ids from a fixed salt, so that committed pages change only with their content
-    with matplotlib.rc_context({"svg.hashsalt": "farhand"}):
+    with matplotlib.rc_context({"svg.hashsalt": "farhand", "svg.fonttype": fonts}):
         figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
-    kind = "svg+xml"
-    if buffer.tell() > LARGEST_SVG:
+    content, kind = _shortened(buffer.getvalue()), "svg+xml"
+    if len(content) > (largest or LARGEST_SVG):
         buffer, kind = io.BytesIO(), "png"
         figure.savefig(
             buffer, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None}
         )
-    return f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+        content = buffer.getvalue() if largest is None else _few_colours(buffer)
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _shortened(svg: bytes) -> bytes:
+    """Curves to a hundredth of a point: nobody sees more."""
+    curves = re.compile(rb'(?<= d=")[^"]+')
+    return curves.sub(lambda curve: re.sub(rb"(\.\d\d)\d+|\s+(?=\s)", rb"\1", curve[0]), svg)
+
+
+def _few_colours(png: io.BytesIO) -> bytes:
+    from PIL import Image
+
+    small = io.BytesIO()
+    with Image.open(png) as picture:
+        picture.convert("RGB").quantize(64).save(small, "PNG", optimize=True)
+    return small.getvalue()
