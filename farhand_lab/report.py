@@ -79,7 +79,8 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: .1
   .row [data-head] { grid-column: 2 / 4; }
   .row [data-head]::before { content: attr(data-head) ": "; color: var(--soft); }
   .claim:not([open]) .folds { display: none; }
-  .claim { scroll-margin-top: 10rem; } .more { padding-left: .25rem; } .filter input { flex-basis: 100%; }
+  .claim { scroll-margin-top: 10rem; } .more { padding-left: .25rem; }
+  .filter input { flex-basis: 100%; }
 }
 </style>"""
 

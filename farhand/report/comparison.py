@@ -59,10 +59,11 @@ class Column(NamedTuple):
 
 
 FREE = Column("free_error_rms", "free", "mm", 1e3, "free")
+INERTIA = Column("felt_inertia", "inertia", "kg", 1.0, "shaken")
 CONTACT = Column("hard_contact_force", "contact", "N", 1.0, "hard")
 COLUMNS = (
     FREE,
-    Column("felt_inertia", "inertia", "kg", 1.0, "shaken"),
+    INERTIA,
     Column("soft_felt_stiffness", "soft", "N/m", 1.0, "soft", 0.1),
     Column("hard_felt_stiffness", "hard", "N/m", 1.0, "hard", 0.1),
     CONTACT,
@@ -108,7 +109,7 @@ def show_comparison(rows: list[Row]) -> None:
     for law, reason in _refused(rows).items():
         console.print(f"{law}: {reason}", style="dim", soft_wrap=True)
     for law, delay, task, when, where, reason in _stops(rows):
-        line = f"{law} at {number(delay)} ms, {task}: {where} stopped at {when}: {reason}"
+        line = f"{law} at {delay:g} ms, {task}: {where} stopped at {when}: {reason}"
         console.print(line, style="red", soft_wrap=True)
 
 
@@ -175,7 +176,7 @@ def impedance_figure(rows: list[Row], style: str) -> Figure:
             ax.set_ylim(bottom=0.0)
         ax.set_xscale("log")
         ax.minorticks_off()
-        ax.set_xticks(frequencies, [number(f) for f in frequencies])
+        ax.set_xticks(frequencies, [f"{f:g}" for f in frequencies])
         dress(ax, "frequency [Hz]", label)
         _finish(ax, title, ends, task, style)
     return figure
@@ -224,10 +225,10 @@ def _two_panels(style: str) -> tuple[Figure, Any]:
     """Side by side on a page, one above the other in a column; room for names at the right."""
     if style == "paper":
         figure, rows = new_figure(COLUMN_IN, 1.6 * COLUMN_IN), 2
-        room = {"left": 0.16, "right": 0.6, "top": 0.91, "bottom": 0.08, "hspace": 0.55}
+        room = {"left": 0.2, "right": 0.6, "top": 0.91, "bottom": 0.08, "hspace": 0.55}
     else:
-        figure, rows = new_figure(11.0, 4.4), 1
-        room = {"left": 0.065, "right": 0.84, "top": 0.87, "bottom": 0.12, "wspace": 0.72}
+        figure, rows = new_figure(11.5, 4.4), 1
+        room = {"left": 0.06, "right": 0.845, "top": 0.87, "bottom": 0.12, "wspace": 0.85}
     figure.set_layout_engine("none")
     return figure, figure.subplots(rows, 3 - rows, gridspec_kw=room)
 
@@ -242,7 +243,7 @@ def _finish(
         bottom, top = forward((1.0, low))[1], forward((1.0, high))[1]
         high = back((0.0, bottom + (top - bottom) / 0.85))[1]
     ax.set_ylim(low, high)
-    width, start = (46, -0.32) if style == "paper" else (56, 0.0)
+    width, start = (46, -0.45) if style == "paper" else (56, 0.0)
     # A number stays with its unit
     title = re.sub(r"(?<=\d) (?=(ms|mm|kg|N|N/m|Hz)\b)", "\N{NO-BREAK SPACE}", title)
     text = "\n".join(textwrap.wrap(title, width, break_on_hyphens=False))
@@ -287,7 +288,7 @@ def _closest(rows: list[Row]) -> str:
         }
         if values:
             best = min(values, key=lambda law: values[law])
-            said.append(f"{best} at {number(delay)} ms ({number(values[best])} mm)")
+            said.append(f"{best} at {delay:g} ms ({number(values[best], resolution=1e-3)} mm)")
     return f"Closest in free motion: {', '.join(said)}" if said else "No free motion"
 
 
@@ -296,7 +297,7 @@ def _hardest(rows: list[Row]) -> str:
     stopped: dict[str, list[str]] = {}
     for row in rows:
         if CONTACT.task in row["stops"]:
-            stopped.setdefault(row["law"], []).append(number(row["delay"]))
+            stopped.setdefault(row["law"], []).append(f"{row['delay']:g}")
     if stopped:
         cases = (f"{law} at {' and '.join(delays)} ms" for law, delays in stopped.items())
         return f"At the hard wall a guard stops {', '.join(cases)}"
@@ -308,15 +309,13 @@ def _hardest(rows: list[Row]) -> str:
 
 
 def _lightest(rows: list[Row]) -> str:
-    """Which law adds least inertia."""
-    felt = {
-        r["law"]: abs(v) for r in rows if (v := r["metrics"]["felt_inertia"]["value"]) is not None
-    }
+    """Between which masses the laws add to the handle."""
+    felt = {row["law"]: abs(mass) for row in rows if (mass := INERTIA.of(row)) is not None}
     if not felt:
         return "Free motion"
-    least, most = (choose(felt, key=lambda law: felt[law]) for choose in (min, max))
-    values = [number(felt[law], resolution=1e-3) for law in (least, most)]
-    return f"{least} adds {values[0]} kg to the free handle, {most} {values[1]} kg"
+    low, high = (choose(felt, key=lambda law: felt[law]) for choose in (min, max))
+    least, most = (number(felt[law], resolution=1e-3) for law in (low, high))
+    return f"Added to the free handle at 1 to 3 Hz: {least} kg ({low}) to {most} kg ({high})"
 
 
 def _softest(rows: list[Row]) -> str:
@@ -325,7 +324,7 @@ def _softest(rows: list[Row]) -> str:
     if not felt:
         return "Against a spring of 500 N/m"
     low, high = (choose(felt, key=lambda law: felt[law]) for choose in (min, max))
-    slow = number(rows[0]["impedance"]["frequency"][0])
+    slow = f"{rows[0]['impedance']['frequency'][0]:g}"
     ends = f"{number(felt[low])} ({low}) to {number(felt[high])} N/m ({high})"
     return f"A spring of 500 N/m feels like {ends} at {slow} Hz"
 

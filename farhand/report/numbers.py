@@ -15,7 +15,7 @@ def number(value: float | None, digits: int = 3, resolution: float = RESOLUTION)
 
     Args:
         value: None is a dash.
-        digits: of a measured value; one that is exact with fewer has no zeros at its end.
+        digits: shown, also zeros at the end; a whole number has no decimals.
         resolution: of the quantity. Nothing finer is shown: less than that is ``< 0.001``.
     """
     if value is None:
@@ -29,10 +29,8 @@ def number(value: float | None, digits: int = 3, resolution: float = RESOLUTION)
     power = int(exponent)
     if not -4 <= power < 9:
         return f"{mantissa}·10{_superscript(power)}"
-    decimals = max(0, min(digits - 1 - power, -finest))
-    text = f"{value:,.{decimals}f}" if power >= 4 else f"{value:.{decimals}f}"
-    exact = text.rstrip("0").rstrip(".") if decimals else text
-    return exact if float(exact.replace(",", "")) == value else text
+    decimals = 0 if value == int(value) else max(0, min(digits - 1 - power, -finest))
+    return f"{value:,.{decimals}f}" if power >= 4 else f"{value:.{decimals}f}"
 
 
 def _superscript(power: int) -> str:

@@ -4,28 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from farhand.report.summary import friction_hint, headline, lines, number, result_of, show
+from farhand.report.summary import friction_hint, headline, lines, result_of, show
 from farhand.rigs import Options, build_rig
 from farhand.running.run import RunOutcome
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "–"),
-        (0.0, "0"),
-        (61.018, "61.0"),
-        (0.99994 * 100, "100"),
-        (2500.4, "2500"),
-        (0.00123456, "0.00123"),
-        (-0.5, "-0.500"),
-        (2.3e-9, "2e-09"),
-        (8.4712e117, "8.47e+117"),
-    ],
-)
-def test_a_number_has_three_digits(value, text):
-    """More would pretend to know more; fewer would hide a difference of one per cent."""
-    assert number(value) == text
 
 
 def result(trips=(), **metrics):
