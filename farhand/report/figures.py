@@ -72,7 +72,8 @@ def styled(style: str) -> Iterator[None]:
     """Draw and save in one of :data:`STYLES`; ids in an SVG are the same every time."""
     import matplotlib
 
-    with matplotlib.rc_context({"svg.hashsalt": "farhand", **STYLES[style]}):
+    settings: dict[Any, Any] = {"svg.hashsalt": "farhand", **STYLES[style]}
+    with matplotlib.rc_context(settings):
         yield
 
 
@@ -83,7 +84,7 @@ def label_ends(ax: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
         ax: at their final place, with their final limits.
         ends: height of each curve's end as a fraction of the axes, its name and colour.
     """
-    size = 0.92 * ax.xaxis.label.get_fontsize()
+    size = 0.92 * float(ax.xaxis.label.get_fontsize())
     height_pt = 72.0 * ax.get_window_extent().height / ax.figure.dpi
     gap = 1.25 * size / height_pt
     ordered = sorted(ends)

@@ -34,7 +34,7 @@ def test_the_headline_of_a_good_run_is_tracking_and_touch():
     )
     assert (
         pressed
-        == "The follower is at most 30.5 mm off, and the hand feels 98.0 % of the contact force"
+        == "The follower is at most 30.5 mm off, and the hand feels 98 % of the contact force"
     )
     assert headline(result(tracking_error_max=0.001, contact_force_max=0.2)).endswith(
         "and touches nothing"
@@ -64,7 +64,7 @@ def test_the_energy_of_a_coupling_whose_torques_were_cut_is_what_it_asked_for():
     cut, whole = (
         result(energy_into_coupling=9.26e9, torque_cut_ticks=ticks) for ticks in (812.0, 0.0)
     )
-    words = "9.26e+09 J into the coupling"
+    words = "9.26·10⁹ J into the coupling"
     assert dict(lines(cut))["energy"] == f"{words} as asked for, torques were cut in 812 ticks"
     assert dict(lines(whole))["energy"] == words
 
@@ -123,4 +123,4 @@ def test_dry_friction_that_keeps_virtual_constraints_apart_is_named(coulomb, nam
     rig.close()
     assert (hint is not None) == named
     if hint is not None:
-        assert hint.startswith("dry friction (up to 6.00 N·m at the leader) is not in the models")
+        assert hint.startswith("dry friction (up to 6 N·m at the leader) is not in the models")
