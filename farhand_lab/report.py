@@ -48,7 +48,7 @@ body { max-width: 88rem; }
   overflow: hidden; }
 .bar i { background: currentColor; }
 button { font: inherit; color: inherit; background: none; border: 0; padding: .1rem 0;
-  margin-right: .8rem; text-decoration: underline; cursor: pointer; }
+  margin-right: .8rem; min-height: 2.75rem; text-decoration: underline; cursor: pointer; }
 .card ul { margin: .3rem 0; padding-left: 1.1rem; font-size: .9rem; line-height: 1.4; }
 .card li { margin: .3rem 0; } .card li span, .claim .clamp { color: var(--soft); }
 .filter { position: sticky; top: 0; z-index: 1; display: flex; flex-wrap: wrap; gap: .6rem;

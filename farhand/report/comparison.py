@@ -6,7 +6,7 @@ import io
 import re
 import textwrap
 from collections.abc import Callable, Iterator
-from math import nan, pi
+from math import isfinite, nan, pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,6 @@ from farhand.report.figures import (
     COLUMN_IN,
     DARK,
     LOOKS,
-    TRIP,
     dress,
     label_ends,
     new_figure,
@@ -88,8 +87,19 @@ LEGEND = (
     "–: never, or not defined"
 )
 
-STRIP = 0.95
-"""Where the crosses of stopped runs stand, as a fraction of the axes' height."""
+STRIP, LANE = 0.95, 0.08
+"""Where the crosses of the first law that was stopped stand, and how far below it those of the
+next, as fractions of the axes' height."""
+
+
+class End(NamedTuple):
+    """How a curve ends."""
+
+    law: str
+    colour: str
+    value: float  # nan if the last run has none
+    stopped: bool
+    height: float = 1.0  # of its crosses; 1 without
 
 
 def show_comparison(rows: list[Row]) -> None:
@@ -162,12 +172,12 @@ def impedance_figure(rows: list[Row], style: str) -> Figure:
         (axes[0], "free", "shaken", "|F/x|/ω² of the free handle [kg]", masses, _lightest(rows)),
         (axes[1], "soft", ON_SPRING, "|F/x| against a spring [N/m]", [1.0] * 99, _softest(rows)),
     ):
-        ends = []
+        ends: list[End] = []
         for row, look in zip(rows, LOOKS * len(rows), strict=False):
             sizes = [nan if size is None else size for size in row["impedance"][kind]]
             sizes = [size * factor for size, factor in zip(sizes, factors, strict=False)]
             ax.plot(frequencies, sizes, **look)
-            ends.append((row, look["color"], sizes[-1]))
+            ends.append(End(row["law"], look["color"], sizes[-1], task in row["stops"]))
         if kind == "soft":
             ax.axhline(500.0, color=DARK, lw=0.8, zorder=0)
             ax.annotate("500 N/m", (frequencies[0], 500.0), (0, 3), textcoords="offset points")
@@ -178,7 +188,7 @@ def impedance_figure(rows: list[Row], style: str) -> Figure:
         ax.minorticks_off()
         ax.set_xticks(frequencies, [f"{f:g}" for f in frequencies])
         dress(ax, "frequency [Hz]", label)
-        _finish(ax, title, ends, task, style)
+        _finish(ax, title, ends, style)
     return figure
 
 
@@ -190,24 +200,28 @@ def delay_figure(rows: list[Row], style: str) -> Figure:
         (axes[0], FREE, "free-motion error, rms [mm]", _closest(rows)),
         (axes[1], CONTACT, "hard contact force [N]", _hardest(rows)),
     ):
-        ends = []
+        ends: list[End] = []
         laws = dict.fromkeys(row["law"] for row in rows)
         for law, look in zip(laws, LOOKS * len(laws), strict=False):
             mine = sorted((row for row in rows if row["law"] == law), key=lambda r: r["delay"])
             values = [nan if (value := column.of(row)) is None else value for row in mine]
             ax.plot([row["delay"] for row in mine], values, **look)
-            ends.append((mine[-1], look["color"], values[-1]))
             # A line must not end in nothing: every run that was stopped has its cross
-            for row in mine:
-                if column.task in row["stops"]:
-                    _cross(ax, row["delay"], f"{row['stops'][column.task]['time']:.1f} s")
+            height = STRIP - LANE * len({end.height for end in ends if end.height < 1.0})
+            stops = {row["delay"]: row["stops"].get(column.task) for row in mine}
+            for delay, stop in stops.items():
+                if stop is not None:
+                    side = "right" if 2.0 * delay > delays[0] + delays[-1] else "left"
+                    _cross(ax, (delay, height), look["color"], f"{stop['time']:.1f} s", side)
+            end = End(law, look["color"], values[-1], stops[mine[-1]["delay"]] is not None)
+            ends.append(end._replace(height=height if any(stops.values()) else 1.0))
         if column is FREE:
             plain_log_axis(ax)
         else:
             ax.set_ylim(bottom=0.0)
         dress(ax, "round-trip delay [ms]", label)
         ax.set_xticks(spaced(delays, 0.08 * (delays[-1] - delays[0])))
-        _finish(ax, title, ends, column.task, style)
+        _finish(ax, title, ends, style)
     return figure
 
 
@@ -233,15 +247,14 @@ def _two_panels(style: str) -> tuple[Figure, Any]:
     return figure, figure.subplots(rows, 3 - rows, gridspec_kw=room)
 
 
-def _finish(
-    ax: Axes, title: str, ends: list[tuple[Row, str, float]], task: str, style: str
-) -> None:
-    """Room for the crosses, the finding above, and at the right every law or why it ends."""
+def _finish(ax: Axes, title: str, ends: list[End], style: str) -> None:
+    """Room for the crosses, the finding above, and at the right every law or that it stopped."""
     low, high = ax.get_ylim()
-    if any(task in row["stops"] for row, _, _ in ends):
+    lowest = min(end.height for end in ends)
+    if lowest < 1.0:
         forward, back = ax.transScale.transform, ax.transScale.inverted().transform
         bottom, top = forward((1.0, low))[1], forward((1.0, high))[1]
-        high = back((0.0, bottom + (top - bottom) / 0.85))[1]
+        high = back((0.0, bottom + (top - bottom) / (lowest - LANE)))[1]
     ax.set_ylim(low, high)
     width, start = (46, -0.45) if style == "paper" else (56, 0.0)
     # A number stays with its unit
@@ -249,32 +262,28 @@ def _finish(
     text = "\n".join(textwrap.wrap(title, width, break_on_hyphens=False))
     ax.set_title(text, loc="left", x=start, fontsize="medium", fontweight="bold")
     labels = []
-    for row, colour, value in ends:
-        stop = row["stops"].get(task)
-        if stop is None and value == value:
-            end = ax.transAxes.inverted().transform(ax.transData.transform((1.0, value)))[1]
-            labels.append((float(end), row["law"], colour))
+    for end in ends:
+        if isfinite(end.value):
+            point = ax.transData.transform((1.0, end.value))
+            height = float(ax.transAxes.inverted().transform(point)[1])
+            labels.append((height, end.law, end.colour))
         else:
-            why = "✕ stopped" if stop else "not defined"
-            labels.append((STRIP, f"{row['law']} {why}", TRIP))
+            why = "✕ stopped" if end.stopped else "not defined"
+            labels.append((min(end.height, STRIP), f"{end.law} {why}", end.colour))
     label_ends(ax, labels)
 
 
-def _cross(ax: Axes, at: float, text: str) -> None:
+def _cross(ax: Axes, at: tuple[float, float], colour: str, text: str, ha: str) -> None:
     """Above the curves: a run that was stopped, and when."""
+    look: dict[str, Any] = {
+        "textcoords": "offset points",
+        "color": colour,
+        "fontsize": "small",
+        "va": "center",
+    }
     place = ax.get_xaxis_transform()
-    ax.plot(at, STRIP, "x", color=TRIP, ms=7, mew=2, transform=place, clip_on=False)
-    ax.annotate(
-        text,
-        (at, STRIP),
-        (0, -6),
-        place,
-        "offset points",
-        color=TRIP,
-        ha="center",
-        va="top",
-        fontsize="small",
-    )
+    ax.plot(*at, "x", color=colour, ms=7, mew=2, transform=place, clip_on=False)
+    ax.annotate(text, at, (-7 if ha == "right" else 7, 0), xycoords=place, ha=ha, **look)
 
 
 def _closest(rows: list[Row]) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_POINTS = 4000
 """Points per line; more cannot be distinguished on the page."""
 
-DARK, GREY, BAND, TRIP = "#39424e", "#9aa4b1", "#eef1f4", "#b3261e"
+DARK, GREY, BAND = "#39424e", "#9aa4b1", "#eef1f4"
 
 STYLES: dict[str, dict[str, Any]] = {
     "screen": {"font.size": 10, "lines.linewidth": 1.7, "lines.markersize": 5},

@@ -160,6 +160,15 @@ def test_a_trip_is_a_cross_in_the_figure_and_never_zero_newton(style):
     assert title == "At the hard wall a guard stops admittance at 20 ms"
 
 
+def test_two_laws_that_stop_at_one_delay_have_two_crosses():
+    """One above the other, so that neither hides the other or its time."""
+    rows = [stopped(law, 20.0, "hard") for law in ("admittance", "four-channel")]
+    axes = command.delay_figure(rows, "screen").axes[1]
+    crosses = [line for line in axes.get_lines() if line.get_marker() == "x"]
+    heights = [float(cross.get_ydata()[0]) for cross in crosses]
+    assert len(heights) == 2 and heights[0] - heights[1] > 0.05
+
+
 def test_names_at_the_ends_of_curves_do_not_overlap():
     """Three laws that press alike have three names, one below the other and inside the figure."""
     from matplotlib.text import Text

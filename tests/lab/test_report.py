@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from html import unescape
@@ -151,3 +152,17 @@ def test_a_report_of_figures_drawn_before_is_the_same(tmp_path):
     kept = drawn([*entries, entry("D-03", "pass")])
     assert page_of(kept, tmp_path / "b") == before and len(drawings) == 2
     assert not any(kept.figures for kept in undrawn(entries))
+
+
+def test_the_summary_in_the_repository_has_the_same_cards(monkeypatch):
+    """It is what its program makes of its data: publication, score and, in words, what differs."""
+    monkeypatch.syspath_prepend(DOCS / "results")
+    page = importlib.import_module("summarise")
+    text = page.summary(page.read())
+    assert (DOCS / "results" / "README.md").read_text(encoding="utf-8") == text
+    for source in publications().values():
+        (row,) = re.findall(rf"^\| \[{source.title}\].*$", text, re.MULTILINE)
+        assert (source.short or "our own checks") in row
+    assert (
+        "[F-21](../sources/cooperative.md#F-21), [X-11](../sources/cooperative.md#X-11): At" in text
+    )

@@ -41,7 +41,7 @@ def test_the_headline_of_a_good_run_is_tracking_and_touch():
     )
     assert headline(result(tracking_error_max=0.001)).endswith("no sensor tells what it touches")
     assert headline(result(tracking_error_max=0.001, contact_force_max=20.0)).endswith(
-        "touches with up to 20.0 N"
+        "touches with up to 20 N"
     )
 
 
