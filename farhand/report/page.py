@@ -35,7 +35,8 @@ p { max-width: 44rem; }
 p.lead { color: var(--soft); font-size: 1.1rem; margin-top: 0; }
 .scroll { overflow-x: auto; margin: 1.25rem 0; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; line-height: 1.45; }
-caption, figcaption { color: var(--soft); font-size: .9rem; text-align: left; padding: 0 0 .5rem; }
+.caption, figcaption { color: var(--soft); font-size: .9rem; }
+.caption { margin: 1.25rem 0 -.75rem; max-width: none; }
 th { background: var(--head); text-align: left; }
 th, td { padding: .5rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
@@ -99,9 +100,10 @@ class ReportPage:
         """Add a table; numbers have four digits."""
         head = "".join(f"<th>{escape(header)}</th>" for header in headers)
         body = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-        title = f"<caption>{escape(caption)}</caption>" if caption else ""
-        whole = f"{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
-        self._parts.append(f'<div class="scroll"><table>{whole}</table></div>')
+        # Outside of what scrolls, so that a phone shows all of it
+        title = f'<p class="caption">{escape(caption)}</p>' if caption else ""
+        whole = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
+        self._parts.append(f'{title}<div class="scroll"><table>{whole}</table></div>')
 
     def figure(self, figure: matplotlib.figure.Figure | Animation | Drawn, caption: str) -> None:
         """Add a plot with its caption, embedded as SVG, or as PNG where the SVG would be large."""
