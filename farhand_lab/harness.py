@@ -34,6 +34,7 @@ import numpy as np
 
 import farhand_lab
 from farhand.errors import BadValue, FarhandError, UnknownName
+from farhand.report.numbers import number
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -89,6 +90,7 @@ class Experiment:
     criterion: str
     source: str
     function: Callable[[], Findings]
+    differs: str = ""  #: in one sentence, why the criterion is known not to be met
     #: dotted names of the product code that ran and is judged
     path: tuple[str, ...] = ()
     #: what was switched off, or set apart from the rig as it is shipped; empty for nothing
@@ -119,6 +121,17 @@ class Entry:
     #: wall time of the function that measured it, [s]; several ids may share it
     seconds: float = 0.0
     figures: tuple[Figure, ...] = ()
+    differs: str = ""  #: in one sentence, if that is known and the verdict is ``differs``
+
+    @property
+    def measured(self) -> str:
+        """The value with its unit, four digits."""
+        return measured(self.value, self.unit)
+
+    @property
+    def cause(self) -> str:
+        """The note without the measured value at its end."""
+        return self.note.removesuffix(f"; measured {self.value} {self.unit}".rstrip())
 
     def to_json(self) -> dict[str, object]:
         """The line as ``farhand reproduce --json`` writes it."""
@@ -126,6 +139,14 @@ class Entry:
         record: dict[str, object] = {key: getattr(self, key) for key in keys}
         more = {"path": list(self.path), "configuration": self.configuration, "commit": commit()}
         return record | more
+
+
+def measured(value: Value | None, unit: str) -> str:
+    """A value for people: four digits and the unit; yes or no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = value if isinstance(value, str) else number(value, 4)
+    return text if unit in ("", "-") else f"{text} {unit}"
 
 
 @functools.cache
@@ -180,7 +201,7 @@ def experiment(*ids: str, name: str = "") -> Callable[[F], F]:
 
 @functools.cache
 def features(group: str) -> dict[str, dict[str, Any]]:
-    """Title, criterion, unit, source, path and configuration of every id of a rig."""
+    """Title, criterion, unit, source, path and more of every id of a rig."""
     path = Path(farhand_lab.__path__[0]) / group.replace("-", "_") / "features.toml"
     rows = tomllib.loads(path.read_text(encoding="utf-8"))
     return {id: {"unit": "", **row} for id, row in rows.items()}
@@ -253,15 +274,23 @@ def names() -> dict[str, list[str]]:
     return {group: [e.id for e in experiments_of(group)] for group in groups()}
 
 
-def select(selection: str | None) -> list[Experiment]:
-    """The experiments of ``"RIG"``, ``"RIG/ID"`` or ``"RIG/NAME"``; ``None`` selects all.
+def select(*selections: str) -> list[Experiment]:
+    """The experiments of ``"RIG"``, ``"ID"``, ``"RIG/ID"`` or ``"RIG/NAME"``; none selects all.
 
     Raises:
         UnknownName: no such rig, id or name.
     """
-    if selection is None:
-        return [e for group in groups() for e in experiments_of(group)]
+    chosen = (e for selection in selections or groups() for e in _selected(selection))
+    return list({e.key: e for e in chosen}.values())
+
+
+def _selected(selection: str) -> list[Experiment]:
     group, slash, key = selection.partition("/")
+    if not slash and group not in groups():
+        # No two rigs share an id
+        alone = [e for name in groups() for e in experiments_of(name) if e.id == selection]
+        if alone:
+            return alone
     items = experiments_of(group)
     if not slash:
         return items
@@ -273,16 +302,15 @@ def select(selection: str | None) -> list[Experiment]:
 
 
 def run(
-    selection: str | None = None,
+    *selections: str,
     progress: Progress | None = None,
-    *,
     seed: int = 0,
     keep: Callable[[list[Entry]], list[Entry]] | None = None,
 ) -> list[Entry]:
     """Run the selected experiments and judge them.
 
     Args:
-        selection: see :func:`select`.
+        selections: see :func:`select`.
         progress: called before each function and at the end.
         seed: seed of :func:`generator`.
         keep: called with the entries of each rig, while the shared runs still exist; returns the
@@ -294,7 +322,7 @@ def run(
         BadValue: an experiment returned something that cannot be judged.
     """
     with seeded(seed):
-        items = select(selection)
+        items = select(*selections)
         if keep is None:
             return measure(items, progress)
         entries: list[Entry] = []
@@ -392,6 +420,7 @@ def _entry(
         configuration=item.configuration,
         seconds=seconds,
         figures=figures,
+        differs=item.differs if verdict == "differs" else "",
     )
 
 

@@ -7,34 +7,28 @@ import shutil
 from pathlib import Path
 
 import summarise
+from farhand_lab.publications import places, publication
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
 PAGE = "results/all"
 MARK = "<!-- the table of all results -->"
+ROW_LINK = re.compile(r"\[([A-Z]+-\d+)\]\(\.\./sources/([\w-]+)\.md#\1\)")
 REPORT = ROOT / "out" / "results"
 """Where ``make reproduce`` writes the full report with its plots."""
-
-
-def source_links(docs: Path) -> dict[str, str]:
-    """Where docs/sources lists a feature, by id; ``<a id="D-30"></a>`` marks the row there."""
-    links: dict[str, str] = {}
-    for page in sorted((docs / "sources").glob("*.md")):
-        for id in re.findall(r'<a id="([A-Z]+-\d+\w*)"', page.read_text(encoding="utf-8")):
-            links.setdefault(id, f"../sources/{page.stem}.html#{id}")
-    return links
 
 
 def table(docs: Path) -> str:
     """One Markdown table per rig: id, title, value, criterion, verdict."""
     results = summarise.read(docs / "results" / "reproduce.json")
-    links, errata = source_links(docs), summarise.errata_anchors()
+    errata = summarise.errata_anchors()
     lines: list[str] = []
     for group, found in summarise.grouped(results).items():
-        lines += [f"## {summarise.TITLES.get(group, group)}", ""]
+        lines += [f"## {publication(group).title}", ""]
         lines += ["| id | title | value | criterion | verdict |", "| --- | --- | --- | --- | --- |"]
         for result in found:
-            link = f' href="{links[result.id]}"' if result.id in links else ""
+            place = places(group).get(result.id)
+            link = f' href="../sources/{group}.html#{place.anchor}"' if place else ""
             id = f'<a class="id"{link}>{result.id}</a>'
             verdict = result.verdict
             if verdict == "corrected" and result.id in errata:
@@ -48,7 +42,9 @@ def table(docs: Path) -> str:
 
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the tables in place of the mark, and a link to the full report where there is one."""
+    """Put the tables in place of the mark, a link to the full report, and links to table rows."""
+    # Sphinx does not know the rows of a table as places to lead to
+    source[0] = ROW_LINK.sub(r'<a href="../sources/\2.html#\1">\1</a>', source[0])
     if docname != PAGE:
         return
     docs = Path(app.srcdir)
@@ -66,9 +62,13 @@ def _has_report() -> bool:
 
 
 def copy_report(app: Sphinx, error: Exception | None) -> None:
-    """Bring the full report into the site."""
+    """Bring the full report into the site; its links lead to the site's pages of sources."""
     if error is None and app.builder.format == "html" and _has_report():
-        shutil.copytree(REPORT, Path(app.outdir) / "results" / "report", dirs_exist_ok=True)
+        copy = Path(app.outdir) / "results" / "report"
+        shutil.copytree(REPORT, copy, dirs_exist_ok=True)
+        page = (copy / "index.html").read_text(encoding="utf-8")
+        page = re.sub(r'href="[^"#]*docs/sources/([\w-]+)\.md#', r'href="../../sources/\1.html#', page)
+        (copy / "index.html").write_text(page, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -17,28 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from farhand_lab import harness
+from farhand_lab.publications import places, publication, publications
+
 HERE = Path(__file__).parent
 VERDICTS = ("pass", "corrected", "differs")
-
-# The letter of an id names the feature list it comes from, and so the rig.
-GROUPS = {
-    "dual-arm": "D",
-    "hazardous": "C",
-    "youbot": "Y",
-    "cooperative": "BFSX",
-    "humanoid": "H",
-    "laws": "L",
-    "foundation": "P",
-}
-TITLES = {
-    "dual-arm": "Dual-arm rig",
-    "hazardous": "Hazardous-environment rig",
-    "youbot": "youBot rig",
-    "cooperative": "Cooperative rig",
-    "humanoid": "Humanoid rig",
-    "laws": "Laws, layers and stability",
-    "foundation": "Physics of the foundation",
-}
 
 
 @dataclass(frozen=True)
@@ -58,18 +41,17 @@ class Result:
     @property
     def group(self) -> str:
         """The rig, or the other part of Farhand, that the result belongs to."""
-        letter = self.id.partition("-")[0]
-        return next((group for group, letters in GROUPS.items() if letter in letters), "other")
+        return next((group for group in groups() if self.id in harness.features(group)), "other")
 
     @property
     def measured(self) -> str:
         """The value with its unit, four digits."""
-        if self.value is None:
-            return "no value"
-        if isinstance(self.value, bool):
-            return "yes" if self.value else "no"
-        value = f"{self.value:.4g}" if isinstance(self.value, float) else str(self.value)
-        return value if self.unit in ("", "-") else f"{value} {self.unit}"
+        return harness.measured(self.value, self.unit)
+
+    @property
+    def differs(self) -> str:
+        """In one sentence why it differs, where that is known."""
+        return harness.features(self.group)[self.id].get("differs", "")
 
 
 def read(path: Path = HERE / "reproduce.json") -> list[Result]:
@@ -79,15 +61,18 @@ def read(path: Path = HERE / "reproduce.json") -> list[Result]:
     return [Result(**{name: line.get(name, "") for name in names}) for line in lines]
 
 
+def groups() -> list[str]:
+    """The rigs in the order of docs/sources/index.md, then our own checks."""
+    return list(dict.fromkeys([*publications(), *harness.groups()]))
+
+
 def grouped(results: list[Result]) -> dict[str, list[Result]]:
-    """Results by rig, in the order of ``GROUPS``; each rig's in the order of their ids."""
-    groups: dict[str, list[Result]] = {group: [] for group in (*GROUPS, "other")}
+    """Results by rig, in the order of :func:`groups`; each rig's in the order of their ids."""
+    found: dict[str, list[Result]] = {group: [] for group in (*groups(), "other")}
     for result in results:
-        groups[result.group].append(result)
+        found[result.group].append(result)
     return {
-        group: sorted(found, key=lambda result: result.id)
-        for group, found in groups.items()
-        if found
+        group: sorted(mine, key=lambda result: result.id) for group, mine in found.items() if mine
     }
 
 
@@ -99,19 +84,35 @@ def cell(text: str) -> str:
     return text
 
 
-def counts_table(results: list[Result]) -> list[str]:
-    """Markdown lines: one row per rig with the number of each verdict."""
+def cards(results: list[Result]) -> list[str]:
+    """Markdown lines: one row per rig with its publication, score, and what differs in words."""
     lines = [
-        "| part | command | pass | corrected | differs |",
-        "| --- | --- | ---: | ---: | ---: |",
+        "| rig | publication | pass | corrected | differ | what differs |",
+        "| --- | --- | ---: | ---: | ---: | --- |",
     ]
     for group, found in grouped(results).items():
         counts = Counter(result.verdict for result in found)
         numbers = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
-        lines.append(f"| {TITLES.get(group, group)} | `farhand reproduce {group}` | {numbers} |")
+        causes: dict[str, list[str]] = {}
+        for result in found:
+            if result.verdict == "differs":
+                why = result.differs or f"{result.title}: {result.measured}."
+                causes.setdefault(why, []).append(source_link(result))
+        words = "<br>".join(f"{', '.join(ids)}: {cell(why)}" for why, ids in causes.items())
+        source = publication(group)
+        link = f"[{source.title}](../sources/{group}.md)"
+        lines.append(
+            f"| {link} | {source.short or 'our own checks'} | {numbers} | {words or '–'} |"
+        )
     total = Counter(result.verdict for result in results)
     numbers = " | ".join(f"**{total[verdict]}**" for verdict in VERDICTS)
-    return [*lines, f"| **all** | `farhand reproduce` | {numbers} |"]
+    return [*lines, f"| **all** | | {numbers} | |"]
+
+
+def source_link(result: Result) -> str:
+    """The id, with a link to its line in docs/sources."""
+    place = places(result.group).get(result.id)
+    return f"[{result.id}](../{place.page}#{place.anchor})" if place else result.id
 
 
 def differences(results: list[Result]) -> list[str]:
@@ -121,10 +122,11 @@ def differences(results: list[Result]) -> list[str]:
     for group, found in grouped(results).items():
         chosen = [result for result in found if result.verdict == "differs"]
         if chosen:
-            lines += [f"### {TITLES.get(group, group)}", ""]
+            lines += [f"### {publication(group).title}", ""]
         for result in chosen:
-            head = f"- **{result.id} {cell(result.title)}**: {cell(result.measured)}."
-            lines += [f"{head} Criterion: {cell(result.criterion)}.", ""]
+            head = f"- **{source_link(result)} {cell(result.title)}**: {cell(result.measured)}."
+            again = f"Repeat: `farhand reproduce {result.id}`."
+            lines += [f"{head} Criterion: {cell(result.criterion)}. {again}", ""]
             note = result.note.removesuffix(f"; measured {result.value} {result.unit}".rstrip())
             if note in explained:
                 note = f"As {explained[note]}."
@@ -192,11 +194,13 @@ def summary(results: list[Result]) -> str:
     lines = [
         "# Results",
         "",
-        f"`farhand reproduce` of {of}, in numbers. `python docs/results/summarise.py`",
+        f"`farhand reproduce` of {of}. `python docs/results/summarise.py`",
         "writes this page from [reproduce.json](reproduce.json); do not edit it by hand.",
-        "`make reproduce` makes both, and a full report with plots in `out/results/index.html`.",
+        "`make reproduce` makes both, and a report in `out/results/index.html` with a line per",
+        "claim, its plot, and a filter. `farhand reproduce dual-arm` repeats the results of a rig,",
+        "`farhand reproduce D-40` one of them.",
         "",
-        *counts_table(results),
+        *cards(results),
         "",
         "- **pass**: the criterion is met.",
         "- **corrected**: the published criterion was wrong. Farhand meets the corrected one,",

@@ -9,6 +9,7 @@ from typer import Option
 
 from farhand.cli.options import JsonPath, Layer, ReportFolder, RigName, Seed, Settings
 from farhand.errors import BadValue, Mismatch, UnknownName
+from farhand.report.figures import STYLES
 from farhand.report.output import check_file, check_folder, counting, stdout, within, write_json
 from farhand.running.arguments import parse_settings
 
@@ -22,6 +23,10 @@ Pictures = Annotated[
     Path | None,
     Option("--pictures", metavar="DIR", help="Write laws-impedance.svg and laws-delay.svg."),
 ]
+Style = Annotated[
+    str,
+    Option(metavar="screen|paper", help="Look of the plots; paper: 85 mm wide, 8 pt, also PDF."),
+]
 
 
 def compare(
@@ -32,6 +37,7 @@ def compare(
     settings: Settings = None,
     report: ReportFolder = None,
     pictures: Pictures = None,
+    style: Style = "screen",
     json: JsonPath = None,
     seed: Seed = 0,
 ) -> int:
@@ -46,6 +52,10 @@ def compare(
     check_file(json)
     check_folder(report)
     check_folder(pictures)
+    if style not in STYLES:
+        raise UnknownName("style", style, STYLES)
+    if style != "screen" and report is None and pictures is None:
+        raise BadValue(f"--style {style} draws nothing without --pictures or --report")
     chosen, delays = _laws(laws), _delays(delay)
     changed = tuple(parse_settings(settings))
     from farhand.link.layers import make_layer
@@ -67,9 +77,9 @@ def compare(
     write_json(json, rows)
     show_comparison(rows)
     if report is not None:
-        stdout().print(f"report: {write_page(rig, rows, report)}", soft_wrap=True)
+        stdout().print(f"report: {write_page(rig, rows, report, style)}", soft_wrap=True)
     if pictures is not None:
-        write_pictures(rows, pictures)
+        write_pictures(rows, pictures, style)
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.report.figures import BAND, GREY, dress, new_figure, thinned
+from farhand.report.numbers import number
 from farhand.report.page import ReportPage
 
 if TYPE_CHECKING:
@@ -103,30 +104,37 @@ def _time_figure(fit: Fit) -> Figure:
 def fit_rows(fit: Fit) -> list[tuple[str, str]]:
     """The fit as a table: value, half of the 95 % interval, or that it is not identified."""
     inertia, motion = fit.inertia, fit.motion
-    known = f"{inertia.value:.4g} kg·m² (given)" if inertia.low == inertia.high else _value(inertia)
+    known = (
+        f"{number(inertia.value, 4)} kg·m² (given)"
+        if inertia.low == inertia.high
+        else _value(inertia)
+    )
     rows = [(name, _value(estimate)) for name, estimate in fit.parameters.items()]
     rows.append(("inertia", known))
     if fit.offset.identified:
         rows.append(("offset", _value(fit.offset)))
     share = 100.0 / fit.rms_torque
-    error = f"{fit.rms_error:.3g} N·m, {share * fit.rms_error:.2g} % of the torque"
-    step = f"encoder step {motion.tick:.3g} rad" if motion.tick else "no encoder steps"
+    error = f"{number(fit.rms_error)} N·m, {number(share * fit.rms_error, 2)} % of the torque"
+    step = f"encoder step {number(motion.tick)} rad" if motion.tick else "no encoder steps"
     source = f"from the {motion.source} column; {step}"
     return [
         *rows,
         ("error", f"{error} (root mean square)"),
-        ("hold-out error", f"{fit.holdout_error:.3g} N·m, {share * fit.holdout_error:.2g} %"),
+        (
+            "hold-out error",
+            f"{number(fit.holdout_error)} N·m, {number(share * fit.holdout_error, 2)} %",
+        ),
         ("motion", f"below {motion.bandwidth:g} Hz, {source}"),
-        *((f"{name}, hold-out", f"{error:.3g} N·m") for name, error in fit.compared.items()),
+        *((f"{name}, hold-out", f"{number(error)} N·m") for name, error in fit.compared.items()),
     ]
 
 
 def _value(estimate: Estimate) -> str:
     low, high = estimate.low, estimate.high
     unit = "" if estimate.unit == "-" else f" {estimate.unit}"
-    value = f"{estimate.value:.4g}{unit}"
+    value = f"{number(estimate.value, 4)}{unit}"
     if not estimate.identified:
-        known = "" if low is None or high is None else f", {low:.3g} to {high:.3g}"
+        known = "" if low is None or high is None else f", {number(low)} to {number(high)}"
         return f"{value} (not identified{known})"
     assert low is not None and high is not None
-    return f"{value} ± {0.5 * (high - low):.2g}"
+    return f"{value} ± {number(0.5 * (high - low), 2)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.report.figures import BAND, DARK, GREY, dress, new_figure, thinned
+from farhand.report.numbers import number
 from farhand.report.page import ReportPage
 from farhand.sensing.profile import AXES, UNITS
 
@@ -181,7 +182,7 @@ def remarks(readings: Readings, tool: ToolCalibration, clean: Compensated) -> li
         lines.append(f"{still}: drift and contact cannot be separated; is t in s?")
     interval = float(np.median(np.diff(readings.time))) if several else 0.0
     if interval >= MAX_INTERVAL_S and clean.drift.any():
-        far = f"the readings are {interval:.3g} s apart, too far to separate drift from contact"
+        far = f"the readings are {number(interval)} s apart, too far to separate drift from contact"
         lines.append(f"{far}: is t in s? Otherwise use --drift none")
     else:
         lines += clean.advice
@@ -200,8 +201,9 @@ def remarks(readings: Readings, tool: ToolCalibration, clean: Compensated) -> li
 def opposite_sign(tool: ToolCalibration) -> str:
     """The warning that a negative mass was fitted."""
     return (
-        f"opposite sign: the fitted mass is negative ({tool.mass:.4g} kg), so the sensor reports "
-        "what it exerts on the tool, or the base's z axis points down; compensation keeps that sign"
+        f"opposite sign: the fitted mass is negative ({number(tool.mass, 4)} kg), so the sensor "
+        "reports what it exerts on the tool, or the base's z axis points down; compensation keeps "
+        "that sign"
     )
 
 
@@ -262,21 +264,26 @@ def calibration_rows(fit: Identification) -> list[tuple[str, str]]:
     tool = fit.tool
     half = 0.5 * (tool.intervals[:, 1] - tool.intervals[:, 0])
     rows = [
-        ("mass", f"{tool.mass:.4f} kg ± {half[0]:.2g}"),
+        ("mass", f"{tool.mass:.4f} kg ± {number(half[0], 2)}"),
         ("centre of mass", f"{_triple(1e3 * tool.com, 1e3 * half[1:4])} mm"),
         ("bias force", f"{_triple(tool.bias_force, half[4:7])} N"),
         ("bias torque", f"{_triple(tool.bias_torque, half[7:])} N·m"),
     ]
     if tool.yaw_deviation:
-        rows.append(("yaw of the sensor", f"{tool.yaw:.4f} rad ± {2.0 * tool.yaw_deviation:.2g}"))
+        rows.append(
+            ("yaw of the sensor", f"{tool.yaw:.4f} rad ± {number(2.0 * tool.yaw_deviation, 2)}")
+        )
     if tool.thermal is not None:
         slope = _triple(tool.thermal.slope[:3], 2 * tool.thermal.deviation[:3])
         rows.append(("thermal slope, force", f"{slope} N/°C"))
     moving = f"; {fit.left_out} readings in motion left out" if fit.left_out else ""
     rows += [
         ("poses", f"{len(fit.poses)}, condition number {fit.condition:.2f}{moving}"),
-        ("left over per pose", f"{fit.residual[0]:.3g} N, {fit.residual[1]:.3g} N·m"),
-        ("noise of a reading", f"{tool.noise[:3].mean():.3g} N, {tool.noise[3:].mean():.3g} N·m"),
+        ("left over per pose", f"{number(fit.residual[0])} N, {number(fit.residual[1])} N·m"),
+        (
+            "noise of a reading",
+            f"{number(tool.noise[:3].mean())} N, {number(tool.noise[3:].mean())} N·m",
+        ),
         ("force", _change(fit.before[0], fit.after[0], "N")),
         ("torque", _change(fit.before[1], fit.after[1], "N·m")),
     ]
@@ -301,21 +308,25 @@ def _drift(result: dict[str, Any]) -> str:
     if result["contact_share"] == 1.0:
         return "none: no reading is free of contact"
     drift = result["drift"]["largest"]
-    return f"up to {max(drift[:3]):.3g} N, {max(drift[3:]):.3g} N·m over {result['seconds']:.4g} s"
+    force, torque, seconds = max(drift[:3]), max(drift[3:]), result["seconds"]
+    return f"up to {number(force)} N, {number(torque)} N·m over {number(seconds, 4)} s"
 
 
 def _contact(share: float | None, largest: float) -> str:
     if share is None:
-        return f"not searched for; the largest force is {largest:.4g} N"
-    readings = "every reading" if share == 1.0 else f"{100.0 * share:.3g} % of the readings"
-    return f"{readings}, up to {largest:.4g} N"
+        return f"not searched for; the largest force is {number(largest, 4)} N"
+    readings = "every reading" if share == 1.0 else f"{number(100.0 * share)} % of the readings"
+    return f"{readings}, up to {number(largest, 4)} N"
 
 
 def _change(before: float, after: float, unit: str) -> str:
     share = 100.0 * removed(before, after)
     change = f"{share:.1f} % removed" if share >= 0.0 else f"{-share:.1f} % more"
-    return f"{before:.4g} {unit} before, {after:.3g} {unit} after (root mean square; {change})"
+    left = f"{number(before, 4)} {unit} before, {number(after)} {unit} after"
+    return f"{left} (root mean square; {change})"
 
 
 def _triple(values: Any, half: Any) -> str:
-    return ", ".join(f"{value:.4g} ± {h:.2g}" for value, h in zip(values, half, strict=True))
+    return ", ".join(
+        f"{number(value, 4)} ± {number(h, 2)}" for value, h in zip(values, half, strict=True)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from farhand.files import write_text
+from farhand.report.numbers import number
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -33,30 +35,19 @@ p { max-width: 44rem; }
 p.lead { color: var(--soft); font-size: 1.1rem; margin-top: 0; }
 .scroll { overflow-x: auto; margin: 1.25rem 0; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; line-height: 1.45; }
-caption, figcaption { color: var(--soft); font-size: .9rem; text-align: left; padding: 0 0 .5rem; }
+.caption, figcaption { color: var(--soft); font-size: .9rem; }
+.caption { margin: 1.25rem 0 -.75rem; max-width: none; }
 th { background: var(--head); text-align: left; }
 th, td { padding: .5rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .badge { font-weight: 600; white-space: nowrap; }
 .pass { color: var(--pass); } .corrected { color: var(--corrected); }
-.differs { color: var(--differs); }
+.differs, td.stopped { color: var(--differs); }
 figure { margin: 1.75rem 0; }
 figcaption { padding: .5rem 0 0; }
-nav ul { padding-left: 1.25rem; } nav li { margin: .25rem 0; } a { color: inherit; }
-table.cards td:first-child { white-space: nowrap; }
-tr:target { background: var(--head); }
+a { color: inherit; }
 @media (max-width: 48rem) {
   body { padding: 1.5rem .9rem 4rem; } h1 { font-size: 1.6rem; } h2 { overflow-wrap: anywhere; }
-  table.cards thead { display: none; }
-  table.cards tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--line); }
-  table.cards td { display: block; border: 0; padding: .1rem 0;
-    overflow-wrap: anywhere; text-align: left; }
-  table.cards td:empty { display: none; }
-  table.cards td:nth-child(-n+2) { font-weight: 600; }
-  table.cards td:nth-child(3)::before { content: "ours: "; }
-  table.cards td:nth-child(4)::before { content: "criterion: "; }
-  table.cards td:nth-child(6)::before { content: "published: "; }
-  table.cards td::before { color: var(--soft); }
   figure { overflow-x: auto; } figure img { max-width: none; width: 40rem; }
 }
 img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem;
@@ -65,10 +56,11 @@ img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem;
 
 
 @dataclass(frozen=True)
-class Badge:
-    """A verdict (``"pass"``, ``"corrected"`` or ``"differs"``) as a coloured table cell."""
+class Cell:
+    """Text of a table with its look: ``"number"`` stands to the right, ``"stopped"`` is red."""
 
-    verdict: str
+    text: str
+    look: str
 
 
 @dataclass(frozen=True)
@@ -91,44 +83,27 @@ class ReportPage:
         self._parts = [f"<h1>{escape(title)}</h1>", f'<p class="lead">{escape(lead)}</p>']
 
     def section(self, title: str) -> None:
-        """Start a section, which :meth:`contents` may lead to by its title."""
-        self._parts.append(f'<a id="{escape(title, quote=True)}"></a><h2>{escape(title)}</h2>')
+        """Start a section."""
+        self._parts.append(f"<h2>{escape(title)}</h2>")
 
-    def contents(self, entries: Iterable[tuple[str, str, Sequence[tuple[str, str]]]]) -> None:
-        """Add a table of contents: where each entry leads, its text, and further links."""
-        items = []
-        for where, text, more in entries:
-            beside = ", ".join(_link(*link) for link in more)
-            items.append(
-                f"<li>{_link(where, where)}: {escape(text)}{f' ({beside})' if beside else ''}</li>"
-            )
-        self._parts.append(f"<nav><ul>{''.join(items)}</ul></nav>")
+    def markup(self, html: str) -> None:
+        """Add HTML whose text is escaped already."""
+        self._parts.append(html)
 
     def paragraph(self, text: str) -> None:
         """Add a paragraph of plain text."""
         self._parts.append(f"<p>{escape(text)}</p>")
 
     def table(
-        self,
-        headers: Sequence[str],
-        rows: Iterable[Sequence[object]],
-        caption: str = "",
-        cards: str = "",
+        self, headers: Sequence[str], rows: Iterable[Sequence[object]], caption: str = ""
     ) -> None:
-        """Add a table; numbers have four digits, a :class:`Badge` is coloured.
-
-        Args:
-            headers: one per column.
-            rows: of cells.
-            caption: above it.
-            cards: makes each row a card on a phone, and an address ``CARDS/first cell`` lead to it.
-        """
+        """Add a table; numbers have four digits."""
         head = "".join(f"<th>{escape(header)}</th>" for header in headers)
-        body = "\n".join(f"<tr{_named(cards, row)}>{''.join(map(_cell, row))}</tr>" for row in rows)
-        title = f"<caption>{escape(caption)}</caption>" if caption else ""
-        kind = ' class="cards"' if cards else ""
-        whole = f"{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
-        self._parts.append(f'<div class="scroll"><table{kind}>{whole}</table></div>')
+        body = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+        # Outside of what scrolls, so that a phone shows all of it
+        title = f'<p class="caption">{escape(caption)}</p>' if caption else ""
+        whole = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
+        self._parts.append(f'{title}<div class="scroll"><table>{whole}</table></div>')
 
     def figure(self, figure: matplotlib.figure.Figure | Animation | Drawn, caption: str) -> None:
         """Add a plot with its caption, embedded as SVG, or as PNG where the SVG would be large."""
@@ -159,30 +134,14 @@ class ReportPage:
         return path
 
 
-def _link(where: str, text: str) -> str:
-    return f'<a href="#{escape(where, quote=True)}">{escape(text)}</a>'
-
-
-def _named(before: str, row: Sequence[object]) -> str:
-    return f' id="{escape(f"{before}/{row[0]}", quote=True)}"' if before else ""
-
-
 def _cell(value: object) -> str:
-    if isinstance(value, Badge):
-        word = escape(value.verdict, quote=True)
-        return f'<td><span class="badge {word}">{word}</span></td>'
+    if isinstance(value, Cell):
+        return f'<td class="{value.look}">{escape(value.text)}</td>'
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
     if isinstance(value, int | float):
-        return f'<td class="number">{page_number(value)}</td>'
+        return f'<td class="number">{number(value, 4)}</td>'
     return f"<td>{'–' if value is None else escape(str(value))}</td>"
-
-
-def page_number(value: float) -> str:
-    """Four digits, without an exponent where a person would not write one."""
-    if isinstance(value, int) or (1e4 <= abs(value) < 1e9):
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
 
 
 @dataclass(frozen=True)
@@ -192,8 +151,16 @@ class Drawn:
     address: str
 
 
-def data_address(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
-    """The picture as a data address; the same plot gives the same bytes."""
+def data_address(
+    figure: matplotlib.figure.Figure | Animation | Drawn, largest: int | None = None
+) -> str:
+    """The picture as a data address; the same plot gives the same bytes.
+
+    Args:
+        figure: to draw.
+        largest: size above which an SVG becomes a PNG, [bytes]. If given, the SVG has its text as
+            text and the PNG few colours: small, for pages with many plots.
+    """
     if isinstance(figure, Drawn):
         return figure.address
     if isinstance(figure, Animation):
@@ -201,13 +168,30 @@ def data_address(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
     import matplotlib
 
     buffer = io.BytesIO()
+    fonts = "path" if largest is None else "none"
     # No date, and ids from a fixed salt, so that committed pages change only with their content
-    with matplotlib.rc_context({"svg.hashsalt": "farhand"}):
+    with matplotlib.rc_context({"svg.hashsalt": "farhand", "svg.fonttype": fonts}):
         figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
-    kind = "svg+xml"
-    if buffer.tell() > LARGEST_SVG:
+    content, kind = _shortened(buffer.getvalue()), "svg+xml"
+    if len(content) > (largest or LARGEST_SVG):
         buffer, kind = io.BytesIO(), "png"
         figure.savefig(
             buffer, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None}
         )
-    return f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+        content = buffer.getvalue() if largest is None else _few_colours(buffer)
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _shortened(svg: bytes) -> bytes:
+    """Curves to a hundredth of a point: nobody sees more."""
+    curves = re.compile(rb'(?<= d=")[^"]+')
+    return curves.sub(lambda curve: re.sub(rb"(\.\d\d)\d+|\s+(?=\s)", rb"\1", curve[0]), svg)
+
+
+def _few_colours(png: io.BytesIO) -> bytes:
+    from PIL import Image
+
+    small = io.BytesIO()
+    with Image.open(png) as picture:
+        picture.convert("RGB").quantize(64).save(small, "PNG", optimize=True)
+    return small.getvalue()

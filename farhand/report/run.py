@@ -13,17 +13,9 @@ import numpy as np
 from farhand.analysis.history import History
 from farhand.analysis.team import TeamMetrics
 from farhand.report.figures import BAND, DARK, dress, new_figure, thinned
+from farhand.report.numbers import number
 from farhand.report.page import Animation, ReportPage
-from farhand.report.summary import (
-    Numbers,
-    Result,
-    arms_of,
-    headline,
-    is_team,
-    lines,
-    number,
-    team_headline,
-)
+from farhand.report.summary import Numbers, Result, arms_of, headline, is_team, lines, team_headline
 from farhand.rigs import Rig
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from farhand.analysis.stability.operating_point import Point
 from farhand.analysis.stability.sampled_law import FAR_M
 from farhand.analysis.stability.spectrum import largest_stable_delay
 from farhand.report.figures import DARK, dress, new_figure
+from farhand.report.numbers import number
 from farhand.report.page import ReportPage
 
 if TYPE_CHECKING:
@@ -142,11 +143,11 @@ def draw_grid(rows: list[dict[str, Any]]) -> Figure:
     ax = figure.subplots()
     kinds = dict.fromkeys((row["law"], row["question"]) for row in rows)
     start = 0
-    for number, (law, question) in enumerate(kinds):
+    for index, (law, question) in enumerate(kinds):
         mine = [row for row in rows if (row["law"], row["question"]) == (law, question)]
         ratios = [row["ratio"] for row in mine if row["ratio"] is not None]
         at = start + np.arange(len(ratios))
-        ax.plot(at, ratios, ".", label=f"{law}, {question}", color=f"C{number}")
+        ax.plot(at, ratios, ".", label=f"{law}, {question}", color=f"C{index}")
         start += len(ratios) + 5
     ax.axhspan(1.0 - TOLERANCE, 1.0 + TOLERANCE, color=CALM, alpha=0.1)
     ax.axhline(1.0, color=DARK, linewidth=0.8)
@@ -162,7 +163,7 @@ def lines(result: dict[str, Any]) -> list[tuple[str, str]]:
     stiffness, trip = result["wall"]["stiffness"], f"{result['delay']:g} ms"
     margin = ""
     if wall and stiffness:
-        margin = f"; {wall / stiffness:.2g} × the wall of {stiffness:g} N/m"
+        margin = f"; {number(wall / stiffness, 2)} × the wall of {stiffness:g} N/m"
         # Beyond an island of instability, or where a law leaves a tool free
         if result["stable"] and wall < stiffness:
             margin = f"; then it shakes, and is calm again at {stiffness:g} N/m"
@@ -178,7 +179,7 @@ def lines(result: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     limited = wall is not None or delay is not None or not result["stable"]
     if result["frequency"] > MIN_FREQUENCY and limited:
-        rows.append(("would shake", f"at {result['frequency']:.2g} Hz"))
+        rows.append(("would shake", f"at {number(result['frequency'], 2)} Hz"))
     elif limited:
         rows.append(("would drift", "slowly away, without shaking"))
     if not result["linear"]:
@@ -190,4 +191,4 @@ def lines(result: dict[str, Any]) -> list[tuple[str, str]]:
 def _limit(value: float | None, unit: str, most: float) -> str:
     if value is None:
         return f"more than {most:g} {unit}" if most < 1e9 else "any stiffness"
-    return f"nothing: it shakes at 0 {unit}" if value < 0.0 else f"{value:.4g} {unit}"
+    return f"nothing: it shakes at 0 {unit}" if value < 0.0 else f"{number(value, 4)} {unit}"

@@ -13,6 +13,7 @@ from farhand.coupling import VirtualConstraints
 from farhand.link.line import Line
 from farhand.loop.session import Session
 from farhand.realtime import Grant
+from farhand.report.numbers import number
 from farhand.report.output import show_values, stdout
 from farhand.rigs import Rig
 
@@ -45,19 +46,6 @@ class Numbers:
     def degrees(self, name: str) -> str:
         """A metric in radians as degrees; 0 where a run has none."""
         return number(math.degrees(self[name] or 0.0))
-
-
-def number(value: float | None) -> str:
-    """Three digits, without an exponent where a person would not write one."""
-    if value is None:
-        return "–"
-    value = float(f"{value:.3g}")
-    if value == 0.0 or not math.isfinite(value):
-        return f"{value:g}"
-    if abs(value) >= 1e7:
-        return f"{value:.3g}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.1g}" if digits > 6 else f"{value:.{digits}f}"
 
 
 def result_of(rig: Rig, outcome: RunOutcome) -> Result:

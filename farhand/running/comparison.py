@@ -20,6 +20,8 @@ from farhand.world import Wall
 
 Array = np.ndarray
 Progress = Callable[[int, int, str], None]
+Stop = dict[str, Any]
+"""A trip: ``where``, ``time`` [s] and ``reason``."""
 
 SOFT_STIFFNESS = 500.0
 """Of the soft wall, [N/m]; the hard one is the rig's own."""
@@ -83,7 +85,8 @@ def compare(
 
     Returns:
         Rows with ``rig``, ``law``, ``layer``, ``delay``, ``settings`` by path, ``metrics`` by name
-        (value and unit) and ``impedance``. A law that the rig refuses has ``refused`` instead.
+        (value and unit), ``impedance``, and ``stops``: where, when and why a guard ended a task,
+        whose metrics are then None. A law that the rig refuses has ``refused`` instead.
     """
     workers = workers or os.cpu_count() or 1
     rows: list[dict[str, Any]] = []
@@ -108,21 +111,24 @@ def measure(case: Case) -> dict[str, Any]:
     row: dict[str, Any] = {"rig": case.rig, "law": case.law, "layer": case.layer}
     row |= {"delay": case.delay, "settings": dict(case.settings)}
     soft_wall = {"wall.stiffness": SOFT_STIFFNESS, "wall.damping": 1.0}
+    stops: dict[str, Stop | None] = {}
     try:
-        values = _free(case)
+        values, stops["free"] = _free(case)
         for name, wall in (("soft", soft_wall), ("hard", {})):
-            pressed = contact(case, wall)
+            pressed, stops[name] = contact(case, wall)
             values["energy_created"] = max(values["energy_created"], pressed.pop("created"))
-            values["trips"] += pressed.pop("tripped")
+            values["trips"] += pressed.pop("trips")
             values |= {f"{name}_{key}": value for key, value in pressed.items()}
         row["metrics"] = values
-        free, soft = impedance(case), impedance(case, SOFT_STIFFNESS)
+        free, stops["shaken"] = impedance(case)
+        soft, stops["shaken on a spring"] = impedance(case, SOFT_STIFFNESS)
         row["impedance"] = {
             "frequency": FREQUENCIES.tolist(),
             "free": _finite(free),
             "soft": _finite(soft),
             "inertia": inertia(free),
         }
+        row["stops"] = {task: stop for task, stop in stops.items() if stop is not None}
     except FarhandError as error:
         row["refused"] = str(error)
     return row
@@ -136,7 +142,7 @@ def _finite(response: Array) -> list[float | None]:
 def own_inertia(rig: str, settings: tuple[tuple[str, object], ...] = ()) -> float:
     """Inertia of the leader by itself, uncoupled, along the direction into the wall, [kg]."""
     alone = tuple(pair for pair in settings if not pair[0].startswith(COUPLED))
-    return inertia(impedance(Case(rig, "none", settings=alone)))
+    return inertia(impedance(Case(rig, "none", settings=alone))[0])
 
 
 def check(cases: Sequence[Case]) -> None:
@@ -169,22 +175,22 @@ def _subtract_own(row: dict[str, Any], own: float) -> dict[str, Any]:
     return row
 
 
-def _free(case: Case) -> dict[str, float]:
+def _free(case: Case) -> tuple[dict[str, float], Stop | None]:
     """Tracking in free motion, energy and trips."""
     rig = case.build("free", ("wall.present", False))
     _run(rig, min(scenarios_of(case.rig)["free"].seconds, 6.0))
-    history = rig.metrics.history
+    history, stop = rig.metrics.history, _stop(rig)
     engaged = history.signal("coupling", "engagement")[:, 0] > 0.99
     error = np.linalg.norm(history.signal("coupling", "error")[engaged][:, :3], axis=1)
     values = {"free_error_rms": math.nan, "free_error_max": math.nan}
-    if len(error):
+    if len(error) and stop is None:
         values["free_error_rms"] = float(np.sqrt((error**2).mean()))
         values["free_error_max"] = float(error.max())
     trips = float(len(rig.session.trips))
-    return {**values, "energy_created": _created(rig), "trips": trips}
+    return {**values, "energy_created": _created(rig), "trips": trips}, stop
 
 
-def contact(case: Case, wall: dict[str, float]) -> dict[str, float]:
+def contact(case: Case, wall: dict[str, float]) -> tuple[dict[str, float], Stop | None]:
     """Pressing on a wall: forces, felt stiffness, settling, energy created and trips."""
     name = "press" if "press" in scenarios_of(case.rig) else "wall"
     rig = case.build(name, *wall.items())
@@ -193,6 +199,16 @@ def contact(case: Case, wall: dict[str, float]) -> dict[str, float]:
     moves = scenarios_of(case.rig)[name].moves
     # The last of several moves comes back
     _run(rig, moves[-1].start if len(moves) > 1 else moves[-1].end + PRESS_S)
+    values = {
+        "wall_stiffness": _wall(rig).stiffness,
+        "created": _created(rig),
+        "trips": float(len(rig.session.trips)),
+    }
+    stop = _stop(rig)
+    if stop is not None:
+        # The force of an arm that was stopped is not the law's
+        unknown = dict.fromkeys(_PER_WALL.keys() - values.keys(), math.nan)
+        return values | unknown, stop
     signals = probe.signals()
     steady = slice(-round(STEADY_S / signals.dt), None)
     pressed = float(signals.force_environment[steady].mean())
@@ -202,15 +218,13 @@ def contact(case: Case, wall: dict[str, float]) -> dict[str, float]:
     touched = signals.force_environment > 0.02 * max(pressed, 1e-9)
     start = int(np.argmax(touched)) if touched.any() else len(touched) - 1
     moved = float(signals.position_hand[steady].mean() - signals.position_hand[start])
-    return {
-        "wall_stiffness": _wall(rig).stiffness,
+    values |= {
         "contact_force": pressed,
         "force_error": abs(hand - expected) / expected if expected > 1e-6 else math.nan,
         "felt_stiffness": hand / moved if moved > 1e-4 else math.nan,
         "settling": _settling(signals, start, pressed),
-        "created": _created(rig),
-        "tripped": float(len(rig.session.trips)),
     }
+    return values, None
 
 
 def _settling(signals: Signals, start: int, steady: float) -> float:
@@ -222,7 +236,7 @@ def _settling(signals: Signals, start: int, steady: float) -> float:
     return last * signals.dt
 
 
-def impedance(case: Case, stiffness: float = 0.0) -> Array:
+def impedance(case: Case, stiffness: float = 0.0) -> tuple[Array, Stop | None]:
     """F_h/x_h of the shaken leader per frequency, with a spring [N/m] at the follower or none.
 
     NaN if a guard stopped the run: what was measured then is not the law.
@@ -235,10 +249,11 @@ def impedance(case: Case, stiffness: float = 0.0) -> Array:
     if stiffness:
         shakers[follower] = Shaker(FREQUENCIES, 0.0, into, stiffness=stiffness)
     signals = shake(rig.session, rig.world, shakers, along, 6.0).after(2.0)
-    if rig.session.trips:
-        return np.full(len(FREQUENCIES), np.nan)
+    stop = _stop(rig)
+    if stop is not None:
+        return np.full(len(FREQUENCIES), np.nan), stop
     force = components(signals.force_hand, FREQUENCIES, signals.dt)
-    return force / components(signals.position_hand, FREQUENCIES, signals.dt)
+    return force / components(signals.position_hand, FREQUENCIES, signals.dt), None
 
 
 def inertia(response: Array) -> float:
@@ -265,6 +280,15 @@ def _wall(rig: Rig) -> Wall:
 
 def _run(rig: Rig, seconds: float) -> None:
     rig.session.run(seconds, rig.metrics.pull)
+
+
+def _stop(rig: Rig) -> Stop | None:
+    """The first trip of a run."""
+    if not rig.session.trips:
+        return None
+    first = min(rig.session.trips, key=lambda record: record.trip.time_ns)
+    when = first.trip.time_ns / 1e9
+    return {"where": first.where, "time": when, "reason": first.trip.reason}
 
 
 def _created(rig: Rig) -> float:

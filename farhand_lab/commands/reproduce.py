@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 COLOURS: dict[Verdict, str] = {"pass": "green", "corrected": "yellow", "differs": "red"}
 
-Selection = Annotated[
-    str | None, Argument(metavar="[RIG[/EXPERIMENT]]", help="Such as dual-arm or dual-arm/D-30.")
+Selections = Annotated[
+    list[str] | None,
+    Argument(metavar="[RIG|ID|RIG/EXPERIMENT]...", help="Such as dual-arm or D-30 D-31."),
 ]
 Mutations = Annotated[
     bool, Option("--mutations", help="Break parts on purpose: do the experiments notice?")
@@ -26,7 +27,7 @@ Mutations = Annotated[
 
 
 def reproduce(
-    selection: Selection = None,
+    selections: Selections = None,
     report: ReportFolder = None,
     json: JsonPath = None,
     mutations: Mutations = False,
@@ -43,13 +44,13 @@ def reproduce(
     if mutations:
         if report is not None:
             raise BadValue("--mutations writes no report; leave out --report")
-        return _check_mutations(selection, json, seed)
+        return _check_mutations(selections or [], json, seed)
     from farhand_lab import harness
     from farhand_lab import report as page
 
     keep = page.undrawn if report is None else page.drawn
     with counting("reproducing") as progress:
-        entries = harness.run(selection, progress, seed=seed, keep=keep)
+        entries = harness.run(*selections or (), progress=progress, seed=seed, keep=keep)
     write_json(json, [entry.to_json() for entry in entries])
     _show(entries)
     if report is not None:
@@ -78,7 +79,7 @@ def _show(entries: list[Entry]) -> None:
     table.add_column("what")
     for entry in entries:
         line = Text(f"{entry.title}: ")
-        line.append(_value(entry), style="bold").append(f"  ({entry.criterion})", style="dim")
+        line.append(entry.measured, style="bold").append(f"  ({entry.criterion})", style="dim")
         if entry.verdict != "pass":
             line.append(f"\n{entry.note}", style=COLOURS[entry.verdict])
         table.add_row(
@@ -96,24 +97,15 @@ def _show(entries: list[Entry]) -> None:
     )
 
 
-def _value(entry: Entry) -> str:
-    value, unit = entry.value, entry.unit.removeprefix("-")
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g} {unit}".rstrip()
-    return "–" if value is None else f"{value} {unit}".rstrip()
-
-
-def _check_mutations(selection: str | None, json: JsonPath, seed: int) -> int:
+def _check_mutations(rigs: list[str], json: JsonPath, seed: int) -> int:
     from farhand_lab import harness, mutation
 
-    if selection is not None and "/" in selection:
-        raise BadValue(
-            f"--mutations checks a whole rig: give {selection.partition('/')[0]}, not {selection}"
-        )
+    for rig in rigs:
+        if "/" in rig:
+            whole = rig.partition("/")[0]
+            raise BadValue(f"--mutations checks a whole rig: give {whole}, not {rig}")
     results: dict[str, list[MutationResult]] = {}
-    for group in harness.groups() if selection is None else [selection]:
+    for group in rigs or harness.groups():
         with counting(f"breaking {group}") as progress:
             results[group] = mutation.check(group, progress, seed=seed)
     rows = [

@@ -25,7 +25,7 @@ def case(law: str, model: float = 1.0) -> Case:
 @shared
 def felt_inertia(law: str, model: float = 1.0) -> float:
     """Inertia at the handle at 1 to 3 Hz beyond the leader's own, over the follower's own, [-]."""
-    return (inertia(impedance(case(law, model))) - own_inertia("dual-arm")) / followers_inertia()
+    return (inertia(impedance(case(law, model))[0]) - own_inertia("dual-arm")) / followers_inertia()
 
 
 @shared
@@ -43,7 +43,7 @@ def followers_inertia() -> float:
 @shared
 def felt_stiffness(law: str, model: float = 1.0, wall: float = 6000.0) -> float:
     """Force at the hand over its travel into the wall, [N/m]."""
-    return contact(case(law, model), {"wall.stiffness": wall})["felt_stiffness"]
+    return contact(case(law, model), {"wall.stiffness": wall})[0]["felt_stiffness"]
 
 
 @experiment("L-20")

@@ -41,8 +41,8 @@ def test_a_result_that_differs_is_printed_and_the_exit_code_is_0(farhand_command
 
 
 def test_one_experiment_can_be_chosen_by_id_or_name(farhand_command, tmp_path):
-    """Both ways to write it give the same."""
-    for wanted in ("toy/T-1", "toy/small"):
+    """Every way to write it gives the same."""
+    for wanted in ("toy/T-1", "toy/small", "T-1"):
         assert farhand_command("reproduce", wanted, "--json", tmp_path / "r.json").code == 0
         assert [row["id"] for row in json.loads((tmp_path / "r.json").read_text())] == ["T-1"]
 

@@ -118,18 +118,20 @@ def test_an_id_without_a_feature_is_refused(write_rig):
 
 
 @pytest.mark.parametrize(
-    ("selection", "ids"),
+    ("selections", "ids"),
     [
-        (None, ["T-2", "T-10"]),
-        ("toy-arm", ["T-2", "T-10"]),
-        ("toy-arm/T-10", ["T-10"]),
-        ("toy-arm/free-motion", ["T-2"]),
+        ((), ["T-2", "T-10"]),
+        (("toy-arm",), ["T-2", "T-10"]),
+        (("toy-arm/T-10",), ["T-10"]),
+        (("toy-arm/free-motion",), ["T-2"]),
+        (("T-10",), ["T-10"]),
+        (("T-10", "T-2", "toy-arm/T-10"), ["T-10", "T-2"]),
     ],
 )
-def test_a_selection_names_a_rig_an_id_or_an_experiment(write_rig, selection, ids):
-    """Only the selected experiments run."""
+def test_selections_name_rigs_ids_or_experiments(write_rig, selections, ids):
+    """Only the selected experiments run, each once."""
     write_rig("toy_arm", TOY)
-    assert [entry.id for entry in harness.run(selection)] == ids
+    assert [entry.id for entry in harness.run(*selections)] == ids
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_progress_counts_ids_and_ends_at_the_total(write_rig):
     """A progress bar needs to know what is next and when it is over."""
     write_rig("toy_arm", TOY)
     seen = []
-    harness.run("toy-arm", lambda done, total, label: seen.append((done, total, label)))
+    harness.run("toy-arm", progress=lambda done, total, label: seen.append((done, total, label)))
     assert seen == [(0, 2, "toy-arm/T-2"), (1, 2, "toy-arm/T-10"), (2, 2, "")]
 
 
@@ -249,7 +251,7 @@ def one(): return Finding(lift(), True)
         return entries
 
     entries = harness.run(
-        "toy-arm", lambda done, total, label: reports.append((done, total)), keep=keep
+        "toy-arm", progress=lambda done, total, _: reports.append((done, total)), keep=keep
     )
     harness.module_of("toy-arm").lift()
     assert runs == [1] and len(harness.module_of("toy-arm").calls) == 2

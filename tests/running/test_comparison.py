@@ -16,7 +16,7 @@ def test_four_channels_hide_the_followers_inertia_and_a_spring_between_the_tools
     """Felt beyond the leader's own 4 kg or so: next to nothing, against most of a kilogram."""
     own = own_inertia("dual-arm")
     felt = {
-        law: comparison.inertia(impedance(Case("dual-arm", law))) - own
+        law: comparison.inertia(impedance(Case("dual-arm", law))[0]) - own
         for law in ("four-channel", "position-position")
     }
     assert 2.0 < own < 10.0
@@ -91,7 +91,9 @@ def test_a_setting_is_refused_if_no_law_has_it_and_is_a_laws_own_affair_otherwis
 def test_the_leader_by_itself_has_the_users_settings_but_for_those_of_the_coupling(monkeypatch):
     """Another robot weighs something else; a law's spring is none of its parts."""
     seen = []
-    monkeypatch.setattr(comparison, "impedance", lambda case: seen.append(case) or -np.ones(6))
+    monkeypatch.setattr(
+        comparison, "impedance", lambda case: (seen.append(case) or -np.ones(6), None)
+    )
     own_inertia("dual-arm", (("law.spring.stiffness", 800.0), ("rig.leader_robot", "ur10e")))
     assert [case.settings for case in seen] == [(("rig.leader_robot", "ur10e"),)]
 
@@ -99,5 +101,16 @@ def test_the_leader_by_itself_has_the_users_settings_but_for_those_of_the_coupli
 def test_a_law_that_trips_while_it_is_shaken_has_no_inertia():
     """What a stopped arm does is not what the law feels like."""
     stopping = Case("dual-arm", "position-position", settings=(("leader.guard.speed", 0.01),))
-    response = impedance(stopping)
+    response, stop = impedance(stopping)
+    assert stop["where"] == "leader" and "rad/s" in stop["reason"] and 0.0 < stop["time"] < 6.0
     assert np.isnan(response).all() and np.isnan(comparison.inertia(response))
+
+
+def test_a_contact_that_a_guard_stops_has_no_force_but_place_time_and_reason():
+    """An arm that was stopped presses with 0 N, which is not what the law does."""
+    stopping = Case("dual-arm", "position-position", settings=(("leader.guard.speed", 0.01),))
+    values, stop = comparison.contact(stopping, {})
+    unknown = ("contact_force", "felt_stiffness", "settling", "force_error")
+    assert all(math.isnan(values[name]) for name in unknown)
+    assert stop["where"] == "leader" and "rad/s (limit" in stop["reason"]
+    assert values["trips"] >= 1.0 and values["wall_stiffness"] > 0.0
