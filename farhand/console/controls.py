@@ -188,8 +188,11 @@ class Controls:
         gui = self._server.gui
         if self._grasp is not None:
             spring = f"a spring of {self._grasp.stiffness:g} N/m"
+            roles = {robot["name"]: robot["role"] for robot in self._scene["robots"]}
+            whose = self._grasp.robot
+            what = whose if roles[whose] == "object" else f"{whose}'s tool"
             gui.add_markdown(
-                f"**Drag the arrows on the {self._grasp.robot}'s tool.** Your hand is {spring} "
+                f"**Drag the arrows on the {what}.** Your hand is {spring} "
                 f"that pulls with at most {self._grasp.most:.0f} N."
             )
             back = gui.add_button("Hand back to its path  (H)")

@@ -150,7 +150,7 @@ def _hand(rig: Rig, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
         "moves": [{k: list(v) if isinstance(v, tuple) else v for k, v in move} for move in moves],
         "stiffness": hand.stiffness,
         "open": hand.open,
-        "most": float(min(MAX_HAND_FORCE, *limits)),
+        "most": float(min([MAX_HAND_FORCE, *limits])),
     }
 
 

@@ -125,9 +125,12 @@ def _team_on_beam(
     path = carrying_path(shape, np.zeros(3))
     _refuse_impossible(shape, placed, dict.fromkeys(names, path), shape.mass * shape.shares)
     world = World(placed, shape.plant_ns, shape.gravity)
+    # Somebody at the page may push the beam
+    hand = ImpedanceHand(stiffness=500.0, damping=50.0, open=True)
+    world.touch(THING, "hand", hand)
     arms: list[TeamArm] = []
     jobs: list[Job] = []
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = {"hand": hand}
     for number, name in enumerate(names):
         arm = _beam_arm(world, name, shape, rng)
         grip = HOLDS[shape.grip](world, name, shape)
