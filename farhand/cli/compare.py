@@ -9,7 +9,7 @@ from typer import Option
 
 from farhand.cli.options import JsonPath, Layer, ReportFolder, RigName, Seed, Settings
 from farhand.errors import BadValue, Mismatch, UnknownName
-from farhand.report.output import check_file, check_folder, counting, stdout, within, write_json
+from farhand.report.output import check_file, check_folder, counting, say, within, write_json
 from farhand.running.arguments import parse_settings
 
 Laws = Annotated[
@@ -60,14 +60,14 @@ def compare(
         able = ", ".join(name for name in rig_names() if "wall" in scenarios_of(name))
         raise Mismatch(f"{rig} has no wall to press on, which compare needs; rigs with one: {able}")
     cases = [comparison.Case(rig, law, ms, layer, seed, changed) for law in chosen for ms in delays]
-    if changed:
-        comparison.check([case for case in cases if case.delay == delays[0]])
     with ending_workers(), counting("comparing") as progress:
+        if changed:
+            comparison.check([case for case in cases if case.delay == delays[0]])
         rows = comparison.compare(cases, progress)
     write_json(json, rows)
     show_comparison(rows)
     if report is not None:
-        stdout().print(f"report: {write_page(rig, rows, report)}", soft_wrap=True)
+        say(f"report: {write_page(rig, rows, report)}")
     if pictures is not None:
         write_pictures(rows, pictures)
     return 0

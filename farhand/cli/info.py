@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from farhand.cli.options import JsonPath, RecordingPath
-from farhand.report.output import check_files, note, stdout, write_json
+from farhand.report.output import check_files, note, say, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.recording.loader import Recording
@@ -49,7 +49,7 @@ def show(content: dict[str, Any]) -> None:
     if not content["complete"]:
         hint = f"farhand recover {content['file']} adds the index that other tools may need"
         state = content["ended"] or f"not finished: {hint}"
-        console.print(Text(f"  it is {state}", "yellow"), soft_wrap=True)
+        say(Text(f"  it is {state}", "yellow"))
     console.print(_streams(content))
     for signal, peak in content["peaks"].items():
         force = f"{peak['force']:.3g} N at {peak['time']:.3f} s"
@@ -61,7 +61,7 @@ def show(content: dict[str, Any]) -> None:
     console.print(_signals(content))
     events = content["events"]
     for event in events[:MAX_EVENTS]:
-        console.print(Text(f"  {event['time']:9.3f} s  {event['text']}"), soft_wrap=True)
+        say(Text(f"  {event['time']:9.3f} s  {event['text']}"))
     if len(events) > MAX_EVENTS:
         console.print(f"  and {len(events) - MAX_EVENTS} more events")
 

@@ -12,9 +12,11 @@ from typer import Argument, Option
 from farhand.cli.options import Delay, JsonPath, Law, ReportFolder, Settings
 from farhand.errors import BadValue
 from farhand.report.output import (
+    Bar,
     check_files,
     check_folder,
     counting,
+    say,
     show_values,
     stdout,
     within,
@@ -116,10 +118,12 @@ def stability(
         within("--quantum", quantum, 0.0, 0.1, "rad")
         chosen += [f"{side}.plant.encoder_step={quantum}" for side in ("leader", "follower")]
     changed = parse_settings(chosen)
-    point = _point(rig, law, delay, changed, hand, _wall(wall), friction)
-    from farhand.analysis.stability.limits import find_limits
+    touched = _wall(wall)
+    with Bar(f"predicting {rig}"):
+        from farhand.analysis.stability.limits import find_limits
 
-    limits = find_limits(point)
+        point = _point(rig, law, delay, changed, hand, touched, friction)
+        limits = find_limits(point)
     trials = _try(_trials(rig, law, tuple(changed), point, limits), sweep) if simulate else []
     result = _result(rig, law, point, limits, trials)
     write_json(json, result)
@@ -127,7 +131,7 @@ def stability(
     if report is not None:
         from farhand.report.stability import write_map
 
-        stdout().print(f"report: {write_map(result, point, report)}", soft_wrap=True)
+        say(f"report: {write_map(result, point, report)}")
     return None
 
 
@@ -246,7 +250,7 @@ def _show(result: dict[str, Any]) -> None:
         shaken = sum(trial["shakes"] for trial in result["trials"])
         light = "; their hand has no mass, unlike the prediction's" if result["hand_mass"] else ""
         line = f"  tried: {len(result['trials'])} runs of the rig, {shaken} shake{light}"
-        stdout().print(line, soft_wrap=True)
+        say(line)
 
 
 def _grid(report: Path | None, json: Path | None, how: _Sweep) -> None:
@@ -269,4 +273,4 @@ def _grid(report: Path | None, json: Path | None, how: _Sweep) -> None:
     if report is not None:
         from farhand.report.stability import write_grid
 
-        console.print(f"report: {write_grid(rows, report)}", soft_wrap=True)
+        say(f"report: {write_grid(rows, report)}")

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farhand.files import write_bytes
-from farhand.report.output import stdout
+from farhand.report.output import say, stdout
 from farhand.report.page import ReportPage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from rich.table import Table
 
 Row = dict[str, Any]
 """As :func:`farhand.running.comparison.compare` returns them."""
@@ -37,8 +38,34 @@ LEGEND = (
 )
 
 
+MIN_TABLE_WIDTH = 80
+"""Characters that the table needs; a narrower terminal gets a sentence for each row."""
+
+
 def show_comparison(rows: list[Row]) -> None:
     """Print the table, what was refused, and what tripped."""
+    console = stdout()
+    if console.width < MIN_TABLE_WIDTH:
+        _show_sentences(rows)
+    else:
+        console.print(_table(rows))
+    say(LEGEND, style="dim")
+    for law, reason in _refused(rows).items():
+        say(f"{law}: {reason}", style="dim")
+    for row in _measured(rows):
+        if row["metrics"]["trips"]["value"]:
+            say(f"{row['law']} at {row['delay']:g} ms stopped by a trip", style="red")
+
+
+def _show_sentences(rows: list[Row]) -> None:
+    for row in _measured(rows):
+        say(f"{row['law']}, {row['delay']:g} ms", style="bold")
+        values = zip(COLUMNS, _values(row), strict=True)
+        cells = [(h, u, "–" if v is None else number(v)) for (_, h, u, _), v in values]
+        say("  " + ", ".join(f"{heading} {value} {unit}" for heading, unit, value in cells))
+
+
+def _table(rows: list[Row]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
@@ -48,15 +75,7 @@ def show_comparison(rows: list[Row]) -> None:
     for row in _measured(rows):
         cells = ("–" if value is None else number(value) for value in _values(row))
         table.add_row(row["law"], f"{row['delay']:g}", *cells)
-    console = stdout()
-    console.print(table)
-    console.print(LEGEND, style="dim")
-    for law, reason in _refused(rows).items():
-        console.print(f"{law}: {reason}", style="dim", soft_wrap=True)
-    for row in _measured(rows):
-        if row["metrics"]["trips"]["value"]:
-            line = f"{row['law']} at {row['delay']:g} ms stopped by a trip"
-            console.print(line, style="red", soft_wrap=True)
+    return table
 
 
 def number(value: float) -> str:

@@ -16,7 +16,7 @@ from farhand.errors import BadValue, FarhandError, UnknownName
 from farhand.loop.clock import WallClock
 from farhand.loop.commands import Outcome
 from farhand.loop.session import TICKS_TIMED
-from farhand.report.output import stdout, within
+from farhand.report.output import say, within
 from farhand.rigs import Options, Rig, build_rig
 from farhand.running.margin import margin
 from farhand.running.recorder import RecorderProcess, RunRecording, begin_on_request
@@ -152,8 +152,7 @@ def run_rig(
     if page_at is None:
         return rig, drive(rig, length, record, core=core)
     with page_for(rig, *page_at, fixed=fixed) as page:
-        address = f"[bold]{page.address}[/bold]"
-        stdout().print(announcement.format(address=address), soft_wrap=True)
+        say(announcement.format(address=page.address))
         return steer(rig, length, record, page, core, fixed)
 
 

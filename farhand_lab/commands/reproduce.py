@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from farhand.cli.options import JsonPath, ReportFolder, Seed
 from farhand.errors import BadValue
-from farhand.report.output import check_file, check_folder, counting, stdout, write_json
+from farhand.report.output import check_file, check_folder, counting, say, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand_lab.harness import Entry, Verdict
@@ -53,7 +53,7 @@ def reproduce(
     write_json(json, [entry.to_json() for entry in entries])
     _show(entries)
     if report is not None:
-        stdout().print(f"report: {page.report(entries, report)}", soft_wrap=True)
+        say(f"report: {page.report(entries, report)}")
     return 0
 
 
