@@ -192,7 +192,7 @@ def say_error(line: str) -> None:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    how = {"break_long_words": False, "break_on_hyphens": False}
+    how: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
     # A number stays with its unit
     joined = re.sub(r"(?<=\d) (?=(?:%|[Nmskg]|J|mm|ms|µs|kg|Hz|rad)(?:\W|$))", "\0", text)
     lines = textwrap.wrap(joined, width, expand_tabs=False, replace_whitespace=False, **how)
@@ -231,7 +231,7 @@ class Bar:
         if self._progress is None and spent > 0.2 and spent > MIN_SHOWN_S * share:
             self._begin()
         if self._progress is not None:
-            what = {"completed": share, "description": self._title}
+            what: dict[str, Any] = {"completed": share, "description": self._title}
             self._progress.update(self._task, total=1.0, **what)
 
     def __enter__(self) -> Bar:
@@ -259,7 +259,8 @@ class Bar:
             progress = Progress(console=self._console, transient=True)
             # Without a share the bar only pulses
             total = None if self._share is None else 1.0
-            self._task = progress.add_task(self._title, total=total, completed=self._share or 0.0)
+            self._task = progress.add_task(self._title, total=total)
+            progress.update(self._task, completed=self._share or 0.0)
             progress.start()
             self._progress = progress
 

@@ -40,6 +40,7 @@ ARGUMENTS = (
 """Without a graphics card, and without network access."""
 
 WIDE, PHONE = (1280, 800), (390, 844)  # [px]
+COLOURS = 128  # of an animation
 COVERAGE = 1  # Pillow's way to choose a palette that keeps the colour of a small arrow
 PAGE_TIMEOUT_S = 120.0  # for the page to be drawn: software rendering is slow
 
@@ -134,26 +135,20 @@ class Studio:
 
     def film(self, path: Path, how: Film | None = None) -> Path:
         """Some seconds of the run as an animated GIF."""
-        from PIL import Image
-
         how = how or Film()
         width, height = how.size
         clip = {"x": 0, "y": 0, "width": width, "height": height}
         start = how.start
         if start is None:
             start = max(0.0, self._moment - how.seconds / 2)
-        frames = []
+        shots = []
         with self._page((width + PANEL_WIDTH, height)) as page:
             self._player.seek(start)
             _settled(page)
             for moment in np.linspace(start, start + how.seconds, how.frames):
                 self._player.seek(float(moment))
-                picture = Image.open(io.BytesIO(_settled(page, clip)))
-                frames.append(picture.convert("RGB").quantize(128, COVERAGE))
-        content = io.BytesIO()
-        more = {"append_images": frames[1:], "duration": how.frame_ms, "loop": 0}
-        frames[0].save(content, "GIF", save_all=True, optimize=True, **more)
-        write_bytes(path, content.getvalue())
+                shots.append(_settled(page, clip))
+        write_bytes(path, animated(shots, how.frame_ms))
         return path
 
     @contextmanager
@@ -167,6 +162,24 @@ class Studio:
             yield page
         finally:
             page.close()
+
+
+def animated(shots: list[bytes], frame_ms: int) -> bytes:
+    """Pictures as a GIF; one palette for all of them, or the background would flicker."""
+    from PIL import Image
+
+    pictures = [Image.open(io.BytesIO(shot)).convert("RGB") for shot in shots]
+    some = pictures[:: max(1, len(pictures) // 8)]
+    width, height = pictures[0].size
+    sheet = Image.new("RGB", (width, height * len(some)))
+    for number, picture in enumerate(some):
+        sheet.paste(picture, (0, height * number))
+    palette = sheet.quantize(COLOURS, COVERAGE)
+    frames = [picture.quantize(palette=palette, dither=0) for picture in pictures]
+    content = io.BytesIO()
+    more = {"append_images": frames[1:], "duration": frame_ms, "loop": 0}
+    frames[0].save(content, "GIF", save_all=True, optimize=True, **more)
+    return content.getvalue()
 
 
 @contextmanager
