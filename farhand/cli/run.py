@@ -62,6 +62,7 @@ LeaderPlant = Annotated[
 FollowerPlant = Annotated[
     str | None, Option("--follower", metavar="PLANT", help="What follows: ur:HOST or serial:PATH.")
 ]
+OpenPage = Annotated[bool, Option("--open", help="Open the page in your browser.")]
 ListParameters = Annotated[
     bool, Option("--parameters", help="List every parameter with its value and exit.")
 ]
@@ -76,6 +77,7 @@ def run(
     headless: Headless = False,
     host: Host = "127.0.0.1",
     port: Port = 8080,
+    open: OpenPage = False,
     clock: ClockName = None,
     core: Core = None,
     record: RecordPath = None,
@@ -101,6 +103,8 @@ def run(
     """
     if clock == "virtual" and not headless:
         raise BadValue("--clock virtual needs --headless: the page shows a run in real time")
+    if open and headless:
+        raise BadValue("--open needs a page, and --headless serves none; leave out one of them")
     check_seconds(seconds)
     within("--delay", delay, 0.0, 10_000.0, "ms")
     within("--jitter", jitter, 0.0, 5_000.0, "ms")
@@ -136,7 +140,7 @@ def run(
         until = "" if length is None else f"after {length:g} s or "
         title = f"{rig} runs at {{address}} (it ends {until}with Ctrl-C)"
         page_at = None if headless else (host, port)
-        built, outcome = run_rig(built, length, record, page_at, title, core=core)
+        built, outcome = run_rig(built, length, record, page_at, title, core=core, opened=open)
         return _conclude(built, outcome, json, report, record)
     finally:
         built.close()

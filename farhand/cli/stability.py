@@ -123,9 +123,7 @@ def stability(
     check_folder(report)
     sweep = _Sweep(done, workers, ray, resume, json, report)
     if resume and (done is not None or not (simulate or grid)):
-        raise BadValue(
-            "--resume continues --simulate and --grid; --done continues by itself"
-        )
+        raise BadValue("--resume continues --simulate and --grid; --done continues by itself")
     if grid:
         return _grid(report, json, sweep)
     if rig is None:

@@ -59,6 +59,9 @@ tr:target { background: var(--head); }
   table.cards td::before { color: var(--soft); }
   figure { overflow-x: auto; } figure img { max-width: none; width: 40rem; }
 }
+.film canvas { max-width: 100%; border: 1px solid var(--line); border-radius: 6px; }
+.film div { display: flex; gap: .75rem; align-items: center; max-width: 880px; }
+.film input { flex: 1; } .film button { font: inherit; min-width: 5rem; min-height: 2.75rem; }
 img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem;
   box-sizing: border-box; }
 """
@@ -79,7 +82,7 @@ class Animation:
 
 
 class ReportPage:
-    """A page that grows from top to bottom. All text is escaped.
+    """A page that grows from top to bottom. All text is escaped, except by :meth:`markup`.
 
     Args:
         title: heading and browser title.
@@ -137,6 +140,10 @@ class ReportPage:
             f'<figure><img src="{data_address(figure)}" alt="{text}">'
             f"<figcaption>{text}</figcaption></figure>"
         )
+
+    def markup(self, html: str) -> None:
+        """Add HTML as it is; whoever wrote it has escaped its text."""
+        self._parts.append(html)
 
     def html(self) -> str:
         """The page as text."""

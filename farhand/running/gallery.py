@@ -175,7 +175,7 @@ def animated(shots: list[bytes], frame_ms: int) -> bytes:
     for number, picture in enumerate(some):
         sheet.paste(picture, (0, height * number))
     palette = sheet.quantize(COLOURS, COVERAGE)
-    frames = [picture.quantize(palette=palette, dither=0) for picture in pictures]
+    frames = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
     content = io.BytesIO()
     more = {"append_images": frames[1:], "duration": frame_ms, "loop": 0}
     frames[0].save(content, "GIF", save_all=True, optimize=True, **more)

@@ -16,8 +16,9 @@ from farhand.errors import BadValue, FarhandError, UnknownName
 from farhand.loop.clock import WallClock
 from farhand.loop.commands import Outcome
 from farhand.loop.session import TICKS_TIMED
-from farhand.report.output import say, within
+from farhand.report.output import Bar, say, within
 from farhand.rigs import Options, Rig, build_rig
+from farhand.running.browser import open_page
 from farhand.running.margin import margin
 from farhand.running.recorder import RecorderProcess, RunRecording, begin_on_request
 from farhand.running.run import (
@@ -144,15 +145,21 @@ def run_rig(
     *,
     core: int | None = None,
     fixed: bool = False,
+    opened: bool = False,
 ) -> tuple[Rig, RunOutcome]:
     """Run a rig headless, or as :func:`steer` on a page at ``page_at`` (host, port).
 
-    When the page is served, the announcement is printed with its ``{address}``.
+    When the page is served, the announcement is printed with its ``{address}``; if it is to be
+    ``opened``, the browser opens it too.
     """
     if page_at is None:
         return rig, drive(rig, length, record, core=core)
-    with page_for(rig, *page_at, fixed=fixed) as page:
+    with Bar("starting the page"):
+        page = page_for(rig, *page_at, fixed=fixed)
+    with page:
         say(announcement.format(address=page.address))
+        if opened:
+            say(open_page(page.address))
         return steer(rig, length, record, page, core, fixed)
 
 

@@ -3,7 +3,8 @@
 What is finished goes to a file of JSON lines. The first line names the work: the command, every
 option that changes its results, and a hash of the code. That is the rule for the same work:
 ``--resume`` takes up a file only if its first line is equal, and otherwise says what differs. Each
-other line is a finished piece with its ``name``. When the work is complete, the file is removed.
+other line is a finished piece, its ``name`` and its ``result``. Complete work removes the file.
+A law or robot of your own is not part of the hash: leave out ``--resume`` if you changed it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ def resumable(
         yield pieces
     except BaseException:
         if len(pieces.rows) > before:
-            _write(path, [header, *({"name": name, **row} for name, row in pieces.rows.items())])
+            _write(
+                path,
+                [header, *({"name": name, "result": row} for name, row in pieces.rows.items())],
+            )
         if pieces.rows:
             note(f"finished results are kept: {len(pieces.rows)} in {path}; --resume continues")
         raise
@@ -104,7 +108,7 @@ def _read(path: Path, header: dict[str, Any]) -> dict[str, Row]:
         raise FileError(f"nothing to resume from {path}: {reason}") from None
     try:
         kept, *rows = map(json.loads, lines)
-        found = {row.pop("name"): row for row in rows}
+        found = {row["name"]: row["result"] for row in rows}
         others = [key for key in {**header, **kept} if header.get(key) != kept.get(key)]
     except (ValueError, KeyError, AttributeError, TypeError):
         raise FileError(f"{path} does not hold finished results; leave out --resume") from None

@@ -60,7 +60,7 @@ def test_rows_become_a_table_a_page_and_json(monkeypatch, tmp_path, farhand_comm
         "delay": 0.0,
         "refused": "needs a sensor",
     }
-    monkeypatch.setattr(comparison, "compare", lambda cases, progress: [ran, refused])
+    monkeypatch.setattr(comparison, "compare", lambda cases, progress, finished: [ran, refused])
     said = farhand_command(
         "compare",
         "dual-arm",
@@ -82,7 +82,7 @@ def test_settings_reach_every_case_and_the_page_names_them(monkeypatch, tmp_path
     """As ``farhand run`` takes them, for every law and delay."""
     asked = []
 
-    def compare(cases, progress):
+    def compare(cases, progress, finished):
         asked.extend(cases)
         return [
             {"law": case.law, "delay": case.delay, "settings": dict(case.settings), "refused": "no"}
