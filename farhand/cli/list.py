@@ -5,16 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
 from farhand.errors import BadValue, UnknownName
-from farhand.report.output import Bar, check_file, note, say, stdout, write_json
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from farhand.report.output import Bar, check_file, note, say, stdout, two_columns, write_json
 
 LISTINGS = "farhand.listings"
 """Entry-point group of further sections: functions that return rows."""
@@ -213,7 +210,7 @@ def _lines(names: dict[str, Rows], section: str, rig: str | None) -> Lines:
     """Name and description of everything in a section."""
     rows = _rows(names, section, rig)
     if section == "experiments" and rig and not rows:
-        raise UnknownName("rig", rig, [row["rig"] for row in names[section]])
+        raise UnknownName("rig", rig, dict.fromkeys(row["rig"] for row in names[section]))
     if section == "scenarios":
         return [(f"{s['rig']} {s['name']}", f"{s['title']} ({s['seconds']:g} s)") for s in rows]
     if section == "experiments":
@@ -229,7 +226,7 @@ def _show(sections: dict[str, Lines]) -> None:
     console = stdout()
     for name, rows in sections.items():
         console.print(f"\n[bold]{HEADINGS.get(name, name.capitalize())}[/bold]")
-        console.print(_table(rows))
+        console.print(two_columns(rows))
 
 
 def _show_overview(names: dict[str, Rows]) -> None:
@@ -241,7 +238,7 @@ def _show_overview(names: dict[str, Rows]) -> None:
         say(f"  {', '.join(row['name'] for row in names[section])}")
     console.print(f"\n[bold]{HEADINGS['scenarios']}[/bold]")
     scenarios = [(r["name"], ", ".join(s["name"] for s in r["scenarios"])) for r in names["rigs"]]
-    console.print(_table(scenarios))
+    console.print(two_columns(scenarios))
     counts = list(_counts(names["experiments"]))
     if counts:
         console.print(f"\n[bold]{HEADINGS['experiments']}[/bold]")
@@ -258,15 +255,3 @@ def _counts(experiments: Rows) -> Iterator[str]:
     for rig in dict.fromkeys(row["rig"] for row in experiments):
         count = sum(row["rig"] == rig for row in experiments)
         yield f"{count} of {rig}"
-
-
-def _table(rows: Lines) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, title in rows:
-        table.add_row(Text(f"  {name}", style="cyan"), Text(title))
-    return table

@@ -21,6 +21,7 @@ from farhand.errors import BadValue, FileError, OutOfRange
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.table import Table
     from rich.text import Text
 
 DASH = Path("-")
@@ -145,22 +146,28 @@ def plain_value(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def show_values(title: str, rows: Iterable[tuple[str, str]], beside: str = "") -> None:
-    """Print a title, with something beside it, and named values below it in two columns."""
+def two_columns(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and what they stand for, which wraps between words."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table.grid(padding=(0, 2))
+    table, rows = Table.grid(padding=(0, 2)), list(rows)
     table.add_column(no_wrap=True)
     table.add_column()
-    console, rows = stdout(), list(rows)
-    width = console.width - max((len(name) for name, _ in rows), default=0) - 4
+    width = stdout().width - max((len(name) for name, _ in rows), default=0) - 4
     for name, value in rows:
         lines = _wrapped(value, max(width, 20))
         table.add_row(Text(f"  {name}", style="cyan"), Text("\n".join(lines)))
+    return table
+
+
+def show_values(title: str, rows: Iterable[tuple[str, str]], beside: str = "") -> None:
+    """Print a title, with something beside it, and named values below it in two columns."""
+    from rich.text import Text
+
     heading = Text(title, "bold")
     say(heading.append(f"   {beside}", "not bold dim") if beside else heading)
-    console.print(table)
+    stdout().print(two_columns(rows))
 
 
 def say(line: str | Text, style: str = "") -> None:
