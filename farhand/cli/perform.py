@@ -12,7 +12,7 @@ from typer import Argument, Option
 from farhand.cli.options import Host, JsonPath, Port, RecordPath, Seed, Settings
 from farhand.cli.run import Headless
 from farhand.errors import BadValue
-from farhand.report.output import say, say_error, stdout, within, write_json
+from farhand.report.output import say, say_error, show_table, stdout, within, write_json
 from farhand.running.arguments import check_run_files, check_seconds, parse_settings
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _show(outcomes: dict[str, PerformanceOutcome]) -> None:
                 f"{outcome.force_rms_error:.1f} N",
             ]
         table.add_row(name, f"{outcome.phase:.0%}", *force, f"{1e3 * outcome.goal_error:.1f} mm")
-    stdout().print(table)
+    show_table(table)
     for name, outcome in outcomes.items():
         if outcome.stopped is not None:
             say(f"{name}: {outcome.stopped}", style="bold red")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
-from farhand.report.output import check_file, say, say_error, stdout, write_json
+from farhand.report.output import check_file, say, say_error, show_table, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.robots import Robot, RobotCheck
@@ -98,7 +98,7 @@ def _show(content: dict[str, Any], robot: Robot | None) -> None:
             f"{_number(row['velocity'])} {speed}",
             f"{_number(row['torque'])} {effort}",
         )
-    console.print(table)
+    show_table(table)
     home = ", ".join(f"{number:.4g}" for number in content["home"]["q"])
     tool = content["tool"]
     lines = [

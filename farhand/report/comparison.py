@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farhand.files import write_bytes
-from farhand.report.output import say, stdout
+from farhand.report.output import say, show_table
 from farhand.report.page import ReportPage
 
 if TYPE_CHECKING:
@@ -38,31 +38,15 @@ LEGEND = (
 )
 
 
-MIN_TABLE_WIDTH = 80
-"""Characters that the table needs; a narrower terminal gets a sentence for each row."""
-
-
 def show_comparison(rows: list[Row]) -> None:
     """Print the table, what was refused, and what tripped."""
-    console = stdout()
-    if console.width < MIN_TABLE_WIDTH:
-        _show_sentences(rows)
-    else:
-        console.print(_table(rows))
+    show_table(_table(rows))
     say(LEGEND, style="dim")
     for law, reason in _refused(rows).items():
         say(f"{law}: {reason}", style="dim")
     for row in _measured(rows):
         if row["metrics"]["trips"]["value"]:
             say(f"{row['law']} at {row['delay']:g} ms stopped by a trip", style="red")
-
-
-def _show_sentences(rows: list[Row]) -> None:
-    for row in _measured(rows):
-        say(f"{row['law']}, {row['delay']:g} ms", style="bold")
-        values = zip(COLUMNS, _values(row), strict=True)
-        cells = [(h, u, "–" if v is None else number(v)) for (_, h, u, _), v in values]
-        say("  " + ", ".join(f"{heading} {value} {unit}" for heading, unit, value in cells))
 
 
 def _table(rows: list[Row]) -> Table:

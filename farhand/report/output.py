@@ -170,6 +170,30 @@ def show_values(title: str, rows: Iterable[tuple[str, str]], beside: str = "") -
     stdout().print(two_columns(rows))
 
 
+def show_table(table: Table) -> None:
+    """Print a table; where its words do not fit side by side, a sentence for each row.
+
+    A second line of a heading is the column's unit.
+    """
+    from rich.text import Text
+
+    def plain(cell: Any) -> str:
+        return cell.plain if isinstance(cell, Text) else Text.from_markup(str(cell)).plain
+
+    console = stdout()
+    room = console.measure(table, options=console.options.update(max_width=10_000))
+    wrapping = not all(column.no_wrap for column in table.columns)
+    if (room.minimum if wrapping else room.maximum) <= console.width:
+        console.print(table)
+        return
+    headings = [plain(column.header).partition("\n") for column in table.columns[1:]]
+    for first, *cells in zip(*(column.cells for column in table.columns), strict=True):
+        say(plain(first), style="bold")
+        values = zip(headings, map(plain, cells), strict=True)
+        parts = [f"{head} {cell} {unit}".rstrip() for (head, _, unit), cell in values if cell]
+        say(f"  {', '.join(parts)}")
+
+
 def say(line: str | Text, style: str = "") -> None:
     """Print a sentence: one line in a file; on a terminal it breaks between words.
 

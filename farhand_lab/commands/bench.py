@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import platform
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
 
 from farhand.cli.options import JsonPath, Resume
-from farhand.report.output import check_file, counting, stdout, write_json
+from farhand.report.output import check_file, counting, show_table, write_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Name = Annotated[
     str | None,
@@ -37,13 +40,13 @@ def bench(name: Name = None, json: JsonPath = None, resume: Resume = False) -> N
                 results = measure(name, progress, finished)
         except KeyboardInterrupt:
             if finished.rows:
-                stdout().print(_table(list(finished.rows.values())))
+                show_table(_table(list(finished.rows.values())))
             raise
     write_json(json, results)
-    stdout().print(_table(results))
+    show_table(_table(results))
 
 
-def _table(results: list[dict[str, Any]]) -> object:
+def _table(results: list[dict[str, Any]]) -> Table:
     from rich import box
     from rich.table import Table
 

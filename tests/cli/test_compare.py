@@ -122,7 +122,7 @@ def test_numbers_take_no_more_room_than_they_need(value, text):
 def test_ctrl_c_does_not_wait_for_the_workers(monkeypatch, farhand_command):
     """They are ended with what they do; what waits for them is not begun."""
 
-    def stuck(cases, progress):
+    def stuck(cases, progress, finished):
         worker = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60.0,))
         worker.start()
         try:

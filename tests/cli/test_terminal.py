@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import re
 
 import numpy as np
@@ -12,6 +14,8 @@ from farhand.friction.fit.data import write_recording
 from farhand.friction.fit.protocol import protocol, simulate
 from farhand.report import comparison as paper
 from farhand.running.comparison import UNITS
+
+doctor = importlib.import_module("farhand.cli.doctor")
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 RUN = "run dual-arm --headless --scenario free --seconds 0.5"
@@ -56,7 +60,6 @@ def at_width(monkeypatch, farhand_command):
         RUN,
         f"{RUN} --clock wall",
         "stability dual-arm --law position-force --delay 100",
-        "doctor --seconds 0.2",
     ],
 )
 def test_no_command_breaks_a_word(command, at_width):
@@ -83,6 +86,20 @@ def test_recordings_and_fits_break_no_word_either(at_width, tmp_path, monkeypatc
         whole = at_width(200, *command.split())
         for width in (80, 60):
             check(width, at_width(width, *command.split()), whole)
+
+
+def test_what_the_doctor_says_breaks_no_word(monkeypatch, capsys, farhand_command, tmp_path):
+    """One measurement, shown three times."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert farhand_command("doctor", "--seconds", "0.2", "--json", tmp_path / "d.json").code == 0
+    result = json.loads((tmp_path / "d.json").read_text())
+    shown = {}
+    for width in (200, 80, 60):
+        monkeypatch.setenv("COLUMNS", str(width))
+        doctor._show(result)
+        shown[width] = ANSI.sub("", capsys.readouterr().out)
+    for width in (80, 60):
+        check(width, shown[width], shown[200])
 
 
 def test_a_comparison_that_does_not_fit_is_told_in_sentences(monkeypatch, capsys):
