@@ -110,6 +110,6 @@ def test_a_comparison_that_does_not_fit_is_told_in_sentences(monkeypatch, capsys
     row = {"law": "four-channel-sensorless", "delay": 20.0, "metrics": metrics}
     paper.show_comparison([row])
     shown = ANSI.sub("", capsys.readouterr().out)
-    assert "four-channel-sensorless, 20 ms" in shown and "…" not in shown
+    assert shown.startswith("four-channel-sensorless\n  delay 20 ms") and "…" not in shown
     assert "hard 1.000 N/m" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= 60
