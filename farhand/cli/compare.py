@@ -9,7 +9,7 @@ from typer import Option
 
 from farhand.cli.options import JsonPath, Layer, ReportFolder, Resume, RigName, Seed, Settings
 from farhand.errors import BadValue, Mismatch, UnknownName
-from farhand.report.output import check_file, check_folder, counting, say, within, write_json
+from farhand.report.output import Bar, check_file, check_folder, counting, say, within, write_json
 from farhand.running.arguments import parse_settings
 
 Laws = Annotated[
@@ -50,12 +50,13 @@ def compare(
     check_folder(pictures)
     chosen, delays = _laws(laws), _delays(delay)
     changed = tuple(parse_settings(settings))
-    from farhand.link.layers import make_layer
-    from farhand.loop.interrupts import ending_workers
-    from farhand.report.comparison import show_comparison, write_page, write_pictures
-    from farhand.rigs.rig import rig_names, scenarios_of
-    from farhand.running import comparison
-    from farhand.running.resume import resumable
+    with Bar(f"preparing {rig}"):
+        from farhand.link.layers import make_layer
+        from farhand.loop.interrupts import ending_workers
+        from farhand.report.comparison import show_comparison, write_page, write_pictures
+        from farhand.rigs.rig import rig_names, scenarios_of
+        from farhand.running import comparison
+        from farhand.running.resume import resumable
 
     # Both refuse an unknown name
     make_layer(layer)

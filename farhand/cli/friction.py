@@ -58,16 +58,16 @@ def fit(
     check_folder(report)
     if inertia is not None:
         within("--inertia", inertia, 0.0, 1e6, "kg·m²")
-    from farhand.friction.fit.data import read_recording
-    from farhand.friction.fit.fit import TERMS
-    from farhand.friction.fit.fit import fit as identify
-    from farhand.friction.fit.loading import to_json
-
-    if model != "auto" and model not in TERMS:
-        raise UnknownName("friction model", model, [*TERMS, "auto"])
-    from farhand.report.friction import fit_page, fit_rows
-
+    # The imports take seconds where the disk is slow
     with counting("fitting") as progress:
+        from farhand.friction.fit.data import read_recording
+        from farhand.friction.fit.fit import TERMS
+        from farhand.friction.fit.fit import fit as identify
+        from farhand.friction.fit.loading import to_json
+        from farhand.report.friction import fit_page, fit_rows
+
+        if model != "auto" and model not in TERMS:
+            raise UnknownName("friction model", model, [*TERMS, "auto"])
         estimate = identify(read_recording(data), model, inertia, gravity, progress=progress)
     content = to_json(estimate)
     write_json(out, content)
