@@ -14,6 +14,7 @@ import numpy as np
 from farhand.analysis.shaking import Probe, Shaker, shake
 from farhand.analysis.two_port import Signals, components
 from farhand.errors import FarhandError, Mismatch
+from farhand.loop.interrupts import ignoring_interrupts
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.rig import scenarios_of
 from farhand.running.resume import FinishedPieces
@@ -105,8 +106,10 @@ def compare(
     workers = min(workers or os.cpu_count() or 1, max(len(left), 1))
     with ProcessPoolExecutor(max_workers=workers) as pool:
         rigs = dict.fromkeys((case.rig, case.settings) for case in left)
-        own = {rig: pool.submit(own_inertia, *rig) for rig in rigs}
-        futures = [pool.submit(measure, case) for case in left]
+        # The workers start here, and leave Ctrl-C to the process that started them.
+        with ignoring_interrupts():
+            own = {rig: pool.submit(own_inertia, *rig) for rig in rigs}
+            futures = [pool.submit(measure, case) for case in left]
         for case, future in zip(left, futures, strict=True):
             if progress is not None:
                 progress(len(finished.rows), len(cases), f"{case.law}, {case.delay:g} ms")
