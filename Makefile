@@ -11,8 +11,13 @@ PIP    := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-che
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed ## two arms, nine moves and a wall; the report goes to out/demo
-	@$(BIN)/farhand run dual-arm --headless --report out/demo
+demo: $(VENV)/.installed ## two arms, nine moves and a wall: in your browser, or as a film in out/demo
+	@if $(BIN)/python -c 'from farhand.running import browser; exit(not browser.has_browser())'; then \
+		$(BIN)/farhand run dual-arm --open; \
+	else \
+		$(BIN)/farhand run dual-arm --headless --report out/demo \
+		&& echo "open out/demo/index.html in a browser: a film of the two arms, plots and numbers"; \
+	fi
 
 check: $(VENV)/.installed-dev ## format, lint, types and the quick tests, in a minute and a half
 	@$(BIN)/ruff format --check --quiet .

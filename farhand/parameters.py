@@ -103,6 +103,15 @@ def describe(root: object, prefix: str = "") -> Iterator[tuple[str, object, str,
             yield from describe(child, f"{path}.")
 
 
+def value_text(value: Any) -> str:
+    """A value as ``--set`` takes it."""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    if isinstance(value, list | tuple | np.ndarray):
+        return ",".join(f"{number:g}" for number in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def declared(root: object, path: str) -> Mapping[str, Any]:
     """Unit, meaning, range and choices of the parameter at ``path``."""
     owners, name = _find(root, path)

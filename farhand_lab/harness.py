@@ -306,6 +306,7 @@ def run(
     progress: Progress | None = None,
     seed: int = 0,
     keep: Callable[[list[Entry]], list[Entry]] | None = None,
+    finished: dict[str, Entry] | None = None,
 ) -> list[Entry]:
     """Run the selected experiments and judge them.
 
@@ -316,6 +317,7 @@ def run(
         keep: called with the entries of each rig, while the shared runs still exist; returns the
             entries to keep, for example with their figures drawn. Without it the shared runs of
             all rigs stay in memory, which takes gigabytes.
+        finished: entries by key that need not be measured; new ones are added as they come.
 
     Raises:
         UnknownName: no such rig, id or name.
@@ -323,14 +325,17 @@ def run(
     """
     with seeded(seed):
         items = select(*selections)
+        finished = {} if finished is None else finished
         if keep is None:
-            return measure(items, progress)
-        entries: list[Entry] = []
+            measure(items, progress, finished=finished)
+            return [finished[item.key] for item in items]
         for group in dict.fromkeys(item.group for item in items):
-            part = _part_progress(progress, len(entries), len(items)) if progress else None
-            entries += keep(measure([item for item in items if item.group == group], part))
+            own = [item for item in items if item.group == group and item.key not in finished]
+            part = _part_progress(progress, len(finished), len(items)) if progress else None
+            kept = keep(measure(own, part, finished=finished))
+            finished |= {item.key: entry for item, entry in zip(own, kept, strict=True)}
             clear_shared()
-        return entries
+        return [finished[item.key] for item in items]
 
 
 def _part_progress(progress: Progress, done: int, total: int) -> Progress:
@@ -341,19 +346,23 @@ def measure(
     experiments: Iterable[Experiment],
     progress: Progress | None = None,
     failures: tuple[type[Exception], ...] = (FarhandError,),
+    finished: dict[str, Entry] | None = None,
 ) -> list[Entry]:
     """Run these experiments, each function once, and judge them in the given order.
 
-    The ``failures`` count as the verdict ``differs``; other exceptions propagate.
+    The ``failures`` count as the verdict ``differs``; other exceptions propagate. Those that are
+    ``finished`` are not run again; new entries are added to them.
     """
     items = list(experiments)
+    entries = {} if finished is None else finished
     by_function: dict[Callable[[], Findings], list[Experiment]] = {}
     for item in items:
-        by_function.setdefault(item.function, []).append(item)
-    entries: dict[str, Entry] = {}
+        if item.key not in entries:
+            by_function.setdefault(item.function, []).append(item)
+    before = len(entries)
     for function, served in by_function.items():
         if progress:
-            progress(len(entries), len(items), served[0].key)
+            progress(len(entries) - before, len(items), served[0].key)
         start = time.perf_counter()
         try:
             findings = function()

@@ -10,11 +10,12 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import date
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from farhand.report.page import Drawn, ReportPage, data_address
 from farhand_lab import harness
@@ -125,6 +126,25 @@ def drawn(entries: Sequence[Entry]) -> list[Entry]:
 def undrawn(entries: Sequence[Entry]) -> list[Entry]:
     """The same entries without their figures."""
     return [replace(entry, figures=()) for entry in entries]
+
+
+def to_row(entry: Entry) -> dict[str, Any]:
+    """An entry as plain values, its figures drawn; :func:`from_row` makes it again."""
+    row = {field.name: getattr(entry, field.name) for field in fields(entry)}
+    row["figures"] = [(figure.title, data_address(figure.make())) for figure in entry.figures]
+    return row
+
+
+def from_row(row: Mapping[str, Any]) -> Entry:
+    """The entry of :func:`to_row`."""
+    figures = tuple(_drawn(title, address) for title, address in row["figures"])
+    return Entry(**{**row, "path": tuple(row["path"]), "figures": figures})
+
+
+# A figure that several entries share is one again
+@functools.cache
+def _drawn(title: str, address: str) -> Figure:
+    return Figure(title, lambda: Drawn(address))
 
 
 def report(entries: Sequence[Entry], folder: str | Path) -> Path:

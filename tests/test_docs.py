@@ -5,6 +5,7 @@ what there is.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import shlex
@@ -20,6 +21,7 @@ from farhand.cli.main import main
 from farhand.coupling import LAWS
 from farhand.link.layers import LAYERS
 from farhand.rigs import rig_names
+from farhand_lab import harness
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -157,6 +159,52 @@ def test_the_readme_names_both_commands_on_its_first_screen():
     first_screen = "\n".join(README.splitlines()[:45])
     assert "make demo" in first_screen
     assert "make test" in first_screen
+
+
+def test_the_readme_is_short_and_opens_with_the_robot_moving():
+    """A thousand words at most; the first picture is the loop of ten seconds, below 3 MB."""
+    assert len(README.split()) <= 1000
+    first = README.partition("](")[2].partition(")")[0]
+    assert first == "docs/images/push.gif"
+    assert (ROOT / first).stat().st_size < 3e6
+
+
+def test_the_readme_answers_the_five_questions_of_a_newcomer():
+    """What it is, how to install it, how to run it, how to use my robot, how far to trust it."""
+    assert "pip install" in README and "farhand run dual-arm --open" in README
+    titles = re.findall(r"^## (.*)$", README, re.MULTILINE)
+    assert titles[0] == "Install and run"
+    assert {"Your robot", "How far to trust it"} <= set(titles)
+    (snippet,) = BLOCK.findall(README)
+    assert len(snippet.splitlines()) <= 15
+    assert "'.[ur]'" in README and "@software{farhand" in README and "issue" in README
+
+
+def test_the_scores_in_the_readme_are_those_of_the_results():
+    """Results that pass, or pass once corrected, of all results of each rig."""
+    results = json.loads((ROOT / "docs" / "results" / "reproduce.json").read_text("utf-8"))
+    for rig in rig_names():
+        ids = {e.id for e in harness.experiments_of(rig)}
+        own = [row for row in results if row["id"] in ids]
+        hold = sum(row["verdict"] != "differs" for row in own)
+        row = next(line for line in README.splitlines() if line.startswith(f"| [`{rig}`]"))
+        assert row.endswith(f"| {hold} of {len(own)} |"), rig
+
+
+def test_every_rig_has_a_page_of_its_own():
+    """On the site, among the rigs."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for rig in rig_names():
+        assert (ROOT / "docs" / f"{rig}.md").exists()
+        assert f"<{rig}>" in index
+
+
+def test_the_documents_name_nothing_that_nobody_can_open():
+    """Specifications and line numbers of files that are not in the repository, and old plans."""
+    relic = re.compile(r"\bspec 0|seed L\d|thesis L\d|two machines later", re.IGNORECASE)
+    pages = [*PAGES, *(ROOT / "docs").rglob("*.md"), *(ROOT / "farhand_lab").rglob("*.toml")]
+    for page in pages:
+        assert not relic.search(page.read_text(encoding="utf-8")), page
 
 
 def test_the_readme_names_every_rig_and_every_law():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farhand.errors import BadValue, FarhandError, OutOfRange, UnknownName
-from farhand.parameters import assign, describe, parameter
+from farhand.parameters import assign, describe, parameter, value_text
 
 
 @dataclass
@@ -237,3 +237,13 @@ def test_a_part_whose_refresh_raises_anything_keeps_its_old_value():
     with pytest.raises(BadValue, match=r"own\.period = 0.* ZeroDivisionError"):
         assign({"own": own}, "own.period", 0.0)
     assert own.period == own.rate == 1.0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(False, "false"), (np.bool_(True), "true"), (800.0, "800"), ("cb", "cb"), (3, "3")]
+    + [(np.array([1.0, 0.5]), "1,0.5")],
+)
+def test_a_value_is_said_as_it_would_be_typed(value, text):
+    """What is shown can be given to ``--set`` again."""
+    assert value_text(value) == text

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from typer import Option
 
-from farhand.cli.options import JsonPath, Layer, ReportFolder, RigName, Seed, Settings
+from farhand.cli.options import JsonPath, Layer, ReportFolder, Resume, RigName, Seed, Settings
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.report.figures import STYLES
-from farhand.report.output import check_file, check_folder, counting, stdout, within, write_json
+from farhand.report.output import Bar, check_file, check_folder, counting, say, within, write_json
 from farhand.running.arguments import parse_settings
 
 Laws = Annotated[
@@ -40,12 +40,14 @@ def compare(
     style: Style = "screen",
     json: JsonPath = None,
     seed: Seed = 0,
+    resume: Resume = False,
 ) -> int:
     """Compare laws and delays in free motion, soft and hard contact, in one table.
 
     Felt inertia is the handle's inertia at 1 to 3 Hz minus the leader's own. A law that a rig
     cannot run is listed with the reason, as is one that lacks a parameter of --set. The hard wall
-    is the rig's own or that of --set wall.stiffness; the soft one is always 500 N/m.
+    is the rig's own or that of --set wall.stiffness; the soft one is always 500 N/m. Ctrl-C shows
+    and keeps the finished rows, and --resume continues with the same rig, layer, seed and code.
 
     Example: [bold]farhand compare dual-arm --laws all --delay 0,20,100 --report report[/bold]
     """
@@ -58,11 +60,13 @@ def compare(
         raise BadValue(f"--style {style} draws nothing without --pictures or --report")
     chosen, delays = _laws(laws), _delays(delay)
     changed = tuple(parse_settings(settings))
-    from farhand.link.layers import make_layer
-    from farhand.loop.interrupts import ending_workers
-    from farhand.report.comparison import show_comparison, write_page, write_pictures
-    from farhand.rigs.rig import rig_names, scenarios_of
-    from farhand.running import comparison
+    with Bar(f"preparing {rig}"):
+        from farhand.link.layers import make_layer
+        from farhand.loop.interrupts import ending_workers
+        from farhand.report.comparison import show_comparison, write_page, write_pictures
+        from farhand.rigs.rig import rig_names, scenarios_of
+        from farhand.running import comparison
+        from farhand.running.resume import resumable
 
     # Both refuse an unknown name
     make_layer(layer)
@@ -70,14 +74,21 @@ def compare(
         able = ", ".join(name for name in rig_names() if "wall" in scenarios_of(name))
         raise Mismatch(f"{rig} has no wall to press on, which compare needs; rigs with one: {able}")
     cases = [comparison.Case(rig, law, ms, layer, seed, changed) for law in chosen for ms in delays]
-    if changed:
-        comparison.check([case for case in cases if case.delay == delays[0]])
-    with ending_workers(), counting("comparing") as progress:
-        rows = comparison.compare(cases, progress)
+    work = {"rig": rig, "layer": layer, "seed": seed, "set": changed}
+    with resumable("compare", work, resume, json, report) as finished:
+        try:
+            with ending_workers(), counting("comparing") as progress:
+                if changed:
+                    comparison.check([case for case in cases if case.delay == delays[0]])
+                rows = comparison.compare(cases, progress, finished=finished)
+        except KeyboardInterrupt:
+            if finished.rows:
+                show_comparison(list(finished.rows.values()))
+            raise
     write_json(json, rows)
     show_comparison(rows)
     if report is not None:
-        stdout().print(f"report: {write_page(rig, rows, report, style)}", soft_wrap=True)
+        say(f"report: {write_page(rig, rows, report, style)}")
     if pictures is not None:
         write_pictures(rows, pictures, style)
     return 0

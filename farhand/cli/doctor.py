@@ -13,6 +13,7 @@ from farhand.report.output import (
     check_core,
     check_files,
     check_picture,
+    say,
     show_values,
     stdout,
     within,
@@ -61,7 +62,7 @@ def doctor(
         from farhand.report.figures import save_figure
 
         save_figure(draw(result), picture)
-        stdout().print(f"picture: {picture}", soft_wrap=True)
+        say(f"picture: {picture}")
 
 
 def _show(result: dict[str, Any]) -> None:
@@ -74,7 +75,7 @@ def _show(result: dict[str, Any]) -> None:
         verdicts.append(f"{rate} Hz ").append(word, f"bold {STYLES[word]}").append("   ")
     console.print(verdicts)
     for line in result["advice"]:
-        console.print(f"  change · {line}", soft_wrap=True, markup=False)
+        say(f"  change · {line}")
 
 
 def _facts(result: dict[str, Any]) -> list[tuple[str, str]]:

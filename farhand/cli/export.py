@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from farhand.cli.info import note_if_broken
 from farhand.cli.options import RecordingPath
-from farhand.report.output import check_folder, stdout, within
+from farhand.report.output import check_folder, say, within
 
 Format = Annotated[
     Literal["lerobot", "parquet", "csv", "rerun"], Option("--format", help="What to write.")
@@ -45,14 +45,14 @@ def export(
     note_if_broken(loaded)
     if format == "lerobot":
         written = export_lerobot(loaded, folder, fps, task, episodes)
-        stdout().print(f"{written.frames} frames at {fps} Hz in {folder}", soft_wrap=True)
+        say(f"{written.frames} frames at {fps} Hz in {folder}")
         for note in written.notes:
-            stdout().print(f"note: {note}", style="yellow", soft_wrap=True)
+            say(f"note: {note}", style="yellow")
         return
     if format == "rerun":
         from farhand.recording.export import export_rerun
 
-        stdout().print(f"{export_rerun(loaded, folder)}", soft_wrap=True)
+        say(f"{export_rerun(loaded, folder)}")
         return
     files = (export_csv if format == "csv" else export_parquet)(loaded, folder)
-    stdout().print(f"{', '.join(file.name for file in files)} in {folder}", soft_wrap=True)
+    say(f"{', '.join(file.name for file in files)} in {folder}")

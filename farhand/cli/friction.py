@@ -14,9 +14,10 @@ from farhand.report.output import (
     check_files,
     check_folder,
     check_picture,
+    counting,
     note,
+    say,
     show_values,
-    stdout,
     within,
     write_json,
 )
@@ -57,16 +58,17 @@ def fit(
     check_folder(report)
     if inertia is not None:
         within("--inertia", inertia, 0.0, 1e6, "kg·m²")
-    from farhand.friction.fit.data import read_recording
-    from farhand.friction.fit.fit import TERMS
-    from farhand.friction.fit.fit import fit as identify
-    from farhand.friction.fit.loading import to_json
+    # The imports take seconds where the disk is slow
+    with counting("fitting") as progress:
+        from farhand.friction.fit.data import read_recording
+        from farhand.friction.fit.fit import TERMS
+        from farhand.friction.fit.fit import fit as identify
+        from farhand.friction.fit.loading import to_json
+        from farhand.report.friction import fit_page, fit_rows
 
-    if model != "auto" and model not in TERMS:
-        raise UnknownName("friction model", model, [*TERMS, "auto"])
-    from farhand.report.friction import fit_page, fit_rows
-
-    estimate = identify(read_recording(data), model, inertia, gravity)
+        if model != "auto" and model not in TERMS:
+            raise UnknownName("friction model", model, [*TERMS, "auto"])
+        estimate = identify(read_recording(data), model, inertia, gravity, progress=progress)
     content = to_json(estimate)
     write_json(out, content)
     write_json(json, content)
@@ -74,7 +76,7 @@ def fit(
     for line in estimate.warnings:
         note(line)
     if report is not None:
-        stdout().print(f"report: {fit_page(estimate, data.name).save(report)}", soft_wrap=True)
+        say(f"report: {fit_page(estimate, data.name).save(report)}")
 
 
 @friction.command("plot")
@@ -101,7 +103,7 @@ def plot(
 
         figure = log_figure(read_recording(source))
     save_figure(figure, out)
-    stdout().print(f"picture: {out}", soft_wrap=True)
+    say(f"picture: {out}")
 
 
 @friction.command("protocol")
@@ -149,7 +151,7 @@ def protocol(
         write_recording(simulate, log)
     show_values(f"{len(table)} set points over {table[-1][0] / 60.0:.3g} min", _phase_rows(phases))
     beside = f"; log of a simulated joint: {simulate}" if simulate else ""
-    stdout().print(f"set points: {out}{beside}", soft_wrap=True)
+    say(f"set points: {out}{beside}")
 
 
 def _limits(

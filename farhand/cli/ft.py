@@ -14,8 +14,8 @@ from farhand.report.output import (
     check_files,
     check_folder,
     note,
+    say,
     show_values,
-    stdout,
     within,
     write_json,
 )
@@ -81,10 +81,11 @@ def calibrate(
     from farhand.sensing.identification import identify
     from farhand.sensing.readings import read_readings
 
-    readings = read_readings(raw)
     how: dict[str, Any] = {"yaw": yaw, "thermal": thermal, "weighting": weighting}
     how |= {"tool_id": tool_id, "sensor_id": sensor_id}
-    fit = identify(readings, gravity=gravity, **how)
+    with Bar("calibrating"):
+        readings = read_readings(raw)
+        fit = identify(readings, gravity=gravity, **how)
     fit.tool.save(out)
     write_json(json, page.calibration_json(fit, readings))
     show_values(f"calibration of {tool_id or raw.name}", page.calibration_rows(fit))
@@ -94,7 +95,7 @@ def calibrate(
         note(line)
     if report is not None:
         path = page.calibration_page(fit, readings, raw.name).save(report)
-        stdout().print(f"report: {path}", soft_wrap=True)
+        say(f"report: {path}")
 
 
 @ft.command("compensate")
@@ -173,4 +174,4 @@ def _finish(
         note(line)
     if report is not None:
         path = page.compensation_page(readings, tool, clean, result, raw.name).save(report)
-        stdout().print(f"report: {path}", soft_wrap=True)
+        say(f"report: {path}")

@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
-from farhand.report.output import check_file, check_folder, counting, stdout, write_json
+from farhand.report.output import check_file, check_folder, counting, say, write_json
 
 Rigs = Annotated[list[str] | None, Argument(metavar="[RIG…]", help="Which rigs; default: all.")]
 Out = Annotated[Path, Option("--out", metavar="DIR", help="Where the pictures go.")]
@@ -39,5 +39,5 @@ def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = 
             taken += map(str, take(rig, out))
     write_json(json, taken)
     for path in taken:
-        stdout().print(path, soft_wrap=True)
+        say(path)
     return 0

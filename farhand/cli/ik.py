@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
 from farhand.errors import BadValue, UnknownName
-from farhand.report.output import Bar, check_files, note, stdout, write_json
+from farhand.report.output import Bar, check_files, note, say, write_json
 
 if TYPE_CHECKING:
     from farhand.mapping.ik import Pose, Solution
@@ -240,4 +240,4 @@ def _show(result: dict[str, Any], out: Path) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in result["statuses"].items())
     times = f"median {result['median_us']:g} µs, 99th percentile {result['p99_us']:g} µs"
     line = f"{result['poses']} poses of {result['robot']}: {counts}; {times}; joints in {out}"
-    stdout().print(line, soft_wrap=True)
+    say(line)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from farhand.cli.options import JsonPath, RecordingPath
-from farhand.report.output import check_files, note, stdout, write_json
+from farhand.report.output import Bar, check_files, note, say, show_table, stdout, write_json
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from farhand.recording.loader import Recording
 
 MAX_EVENTS = 20
@@ -20,10 +22,11 @@ def info(recording: RecordingPath, json: JsonPath = None) -> None:
     Example: [bold]farhand info demo.mcap[/bold]
     """
     check_files(json, read=[recording])
-    from farhand.recording.loader import load
-    from farhand.recording.overview import overview
+    with Bar(f"reading {recording}"):
+        from farhand.recording.loader import load
+        from farhand.recording.overview import overview
 
-    content = overview(load(recording))
+        content = overview(load(recording))
     write_json(json, content)
     show(content)
 
@@ -42,31 +45,31 @@ def show(content: dict[str, Any]) -> None:
     console, run = stdout(), content["about"]
     names = [str(run[key]) for key in ("rig", "law", "scenario") if run[key] is not None]
     version = f"seed {run['seed']}, Farhand {run['version']}"
-    console.print(Text(" · ".join(names) or "a recording", "bold"), Text(version, "dim"))
+    say(Text(" · ".join(names) or "a recording", "bold").append(f" {version}", "not bold dim"))
     size, duration = content["bytes"] / 1e6, content["duration"]
     rate = f", {size / duration:.2f} MB/s" if duration else ""
     console.print(f"  {duration:.3f} s, {size:.2f} MB{rate}")
     if not content["complete"]:
         hint = f"farhand recover {content['file']} adds the index that other tools may need"
         state = content["ended"] or f"not finished: {hint}"
-        console.print(Text(f"  it is {state}", "yellow"), soft_wrap=True)
-    console.print(_streams(content))
+        say(Text(f"  it is {state}", "yellow"))
+    show_table(_streams(content))
     for signal, peak in content["peaks"].items():
         force = f"{peak['force']:.3g} N at {peak['time']:.3f} s"
         torque = f"{peak['torque']:.3g} N·m at {peak['torque_time']:.3f} s"
-        console.print(f"  peak of {signal}: {force}, {torque}")
+        say(f"  peak of {signal}: {force}, {torque}")
     for name, energy in content["energy"].items():
         values = f"{energy['final']:.3g} J at the end, {energy['least']:.3g} J at least"
-        console.print(f"  energy into {name}: {values}")
-    console.print(_signals(content))
+        say(f"  energy into {name}: {values}")
+    show_table(_signals(content))
     events = content["events"]
     for event in events[:MAX_EVENTS]:
-        console.print(Text(f"  {event['time']:9.3f} s  {event['text']}"), soft_wrap=True)
+        say(Text(f"  {event['time']:9.3f} s  {event['text']}"))
     if len(events) > MAX_EVENTS:
         console.print(f"  and {len(events) - MAX_EVENTS} more events")
 
 
-def _streams(content: dict[str, Any]) -> object:
+def _streams(content: dict[str, Any]) -> Table:
     table = _table("stream", "records", "rate", "gaps", "longest gap", "lost", "oldest sample")
     for name, row in content["streams"].items():
         rate = "–" if row["rate"] is None else f"{row['rate']:.6g} Hz"
@@ -77,7 +80,7 @@ def _streams(content: dict[str, Any]) -> object:
     return table
 
 
-def _signals(content: dict[str, Any]) -> object:
+def _signals(content: dict[str, Any]) -> Table:
     table = _table("signal", "n", "unit", "least", "most", "NaN")
     for name, row in content["signals"].items():
         low, high = ("–" if row[key] is None else f"{row[key]:.4g}" for key in ("min", "max"))
@@ -86,7 +89,7 @@ def _signals(content: dict[str, Any]) -> object:
     return table
 
 
-def _table(*headers: str) -> Any:
+def _table(*headers: str) -> Table:
     from rich import box
     from rich.table import Table
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
-from farhand.report.output import stdout
+from farhand.report.output import say
 
 Out = Annotated[Path, Option("--out", metavar="FILE", help="Where to write it; never overwrites.")]
 
@@ -23,4 +23,4 @@ def key(out: Out) -> None:
     from farhand.link.seal import write_key
 
     write_key(out)
-    stdout().print(f"key: {out} (keep it secret; both sides need the same file)", soft_wrap=True)
+    say(f"key: {out} (keep it secret; both sides need the same file)")

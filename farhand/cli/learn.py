@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
 from farhand.errors import BadValue, UnknownName
-from farhand.report.output import check_files, counting, stdout, write_json
+from farhand.report.output import check_files, counting, say, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.learning.demonstration import Demonstration
@@ -85,7 +85,7 @@ def _write_points(taught: list[Demonstration], out: Path, json: Path | None) -> 
     points = points_of(taught)
     write_points(out, points)
     write_json(json, [{"chain": point.chain, "position": list(point.position)} for point in points])
-    stdout().print(f"{len(points)} way-points of {taught[0].robot}: {out}", soft_wrap=True)
+    say(f"{len(points)} way-points of {taught[0].robot}: {out}")
 
 
 def summary(skill: Skill) -> dict[str, object]:
@@ -108,5 +108,5 @@ def _show(skill: Skill, out: Path) -> None:
         force = f"{facts.force_mean:.1f} N ({facts.force_kind})"
         console.print(f"in contact {facts.contact_share:.0%} of the time with {force}")
     for note in facts.notes:
-        console.print(f"note: {note}", style="yellow", soft_wrap=True)
-    console.print(f"skill: {out}", soft_wrap=True)
+        say(f"note: {note}", style="yellow")
+    say(f"skill: {out}")

@@ -18,6 +18,7 @@ from typer.main import get_command
 import farhand
 from farhand.errors import FarhandError, UnknownName
 from farhand.loop.interrupts import repeating_interrupts
+from farhand.report.output import say_error
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C in a command that has no orderly end of its own."""
@@ -170,5 +171,5 @@ def refuse(error: FarhandError | TyperException) -> int:
     message = error.format_message() if isinstance(error, TyperException) else str(error)
     line = " ".join(message.split())
     if line:
-        print(f"farhand: {line}", file=sys.stderr)
+        say_error(line)
     return 2

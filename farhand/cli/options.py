@@ -57,3 +57,6 @@ ReportFolder = Annotated[
     Path | None, Option("--report", metavar="DIR", help="Write a page with plots, DIR/index.html.")
 ]
 Seed = Annotated[int, Option("--seed", metavar="N", min=0, help="Seed of all random numbers.")]
+Resume = Annotated[
+    bool, Option("--resume", help="Continue the same work after Ctrl-C, with what it kept.")
+]

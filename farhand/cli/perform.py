@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ from typer import Argument, Option
 from farhand.cli.options import Host, JsonPath, Port, RecordPath, Seed, Settings
 from farhand.cli.run import Headless
 from farhand.errors import BadValue
-from farhand.report.output import stdout, within, write_json
+from farhand.report.output import say, say_error, show_table, stdout, within, write_json
 from farhand.running.arguments import check_run_files, check_seconds, parse_settings
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def _faults(rig: Rig, outcome: RunOutcome) -> list[str]:
 
 def _conclude(faults: list[str]) -> int:
     for line in faults:
-        print(f"farhand: {line}", file=sys.stderr)
+        say_error(line)
     return 2 if faults else 0
 
 
@@ -168,7 +167,7 @@ def _replay(
     write_json(json, {"waypoints": len(points), "reached": reached, "stopped": stop})
     stdout().print(f"{reached} of {len(points)} way-points reached")
     if stop is not None:
-        stdout().print(stop, style="bold red", soft_wrap=True)
+        say(stop, style="bold red")
     return _conclude(faults)
 
 
@@ -229,7 +228,7 @@ def _show(outcomes: dict[str, PerformanceOutcome]) -> None:
                 f"{outcome.force_rms_error:.1f} N",
             ]
         table.add_row(name, f"{outcome.phase:.0%}", *force, f"{1e3 * outcome.goal_error:.1f} mm")
-    stdout().print(table)
+    show_table(table)
     for name, outcome in outcomes.items():
         if outcome.stopped is not None:
-            stdout().print(f"{name}: {outcome.stopped}", style="bold red", soft_wrap=True)
+            say(f"{name}: {outcome.stopped}", style="bold red")

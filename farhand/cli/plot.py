@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from farhand.cli.options import RecordingPath
-from farhand.report.output import check_files, check_picture, stdout
+from farhand.report.output import check_files, check_picture, say
 
 Out = Annotated[
     Path | None,
@@ -41,5 +41,5 @@ def plot(
     from farhand.recording.plots import draw
 
     for missing in draw(load(recording), out, signal or [], since, until):
-        stdout().print(f"not measured, so not drawn: {missing}", soft_wrap=True)
-    stdout().print(f"plot: {out}", soft_wrap=True)
+        say(f"not measured, so not drawn: {missing}")
+    say(f"plot: {out}")

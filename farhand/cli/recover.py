@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from farhand.cli.options import JsonPath, RecordingPath
-from farhand.report.output import check_files, stdout, write_json
+from farhand.report.output import check_files, say, stdout, write_json
 
 Out = Annotated[
     Path | None, Option("--out", metavar="G.mcap", help="The new file; default: F.recovered.mcap.")
@@ -37,5 +37,5 @@ def recover(recording: RecordingPath, out: Out = None, json: JsonPath = None) ->
     if saved.altered:
         console.print("its description was altered: check the parameters and the command line")
     if saved.ended != IN_ORDER:
-        console.print(f"the run was {saved.ended}", soft_wrap=True)
-    console.print(f"{saved.messages} messages saved to {out}", soft_wrap=True)
+        say(f"the run was {saved.ended}")
+    say(f"{saved.messages} messages saved to {out}")

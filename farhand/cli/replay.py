@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ from typer import Option
 
 from farhand.cli.info import note_if_broken
 from farhand.cli.options import Host, JsonPath, Port, RecordingPath
-from farhand.report.output import check_files, stdout, write_json
+from farhand.report.output import Bar, check_files, say, say_error, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.recording.loader import Recording
@@ -56,9 +55,10 @@ def replay(
     Example: [bold]farhand replay demo.mcap --rerun[/bold]
     """
     check_files(json, read=[recording])
-    from farhand.recording.loader import load
+    with Bar(f"reading {recording}"):
+        from farhand.recording.loader import load
 
-    loaded = load(recording)
+        loaded = load(recording)
     note_if_broken(loaded)
     if rerun:
         return _rerun(loaded, allow or [], json)
@@ -70,9 +70,10 @@ def replay(
 def _rerun(recording: Recording, allowed: list[str], json: Path | None) -> int:
     from dataclasses import asdict
 
-    from farhand.running.rerun import rerun
+    with Bar("running it again"):
+        from farhand.running.rerun import rerun
 
-    result = rerun(recording, allowed)
+        result = rerun(recording, allowed)
     write_json(json, asdict(result) | {"exact": result.exact})
     counts = f"{result.records} records, {result.values} numbers and {result.commands} commands"
     console = stdout()
@@ -81,22 +82,22 @@ def _rerun(recording: Recording, allowed: list[str], json: Path | None) -> int:
     if result.late:
         console.print(f"{result.late} commands came after the last record and were left out")
     if result.exact:
-        console.print(f"equal to the bit: {counts} over {result.seconds:.3f} s", soft_wrap=True)
+        say(f"equal to the bit: {counts} over {result.seconds:.3f} s")
         return 0
     if result.versions:
-        console.print(f"other versions (then, now): {'; '.join(result.versions)}", soft_wrap=True)
+        say(f"other versions (then, now): {'; '.join(result.versions)}")
     if not result.differences:
-        print(f"farhand: {recording.path} has no records to compare", file=sys.stderr)
+        say_error(f"{recording.path} has no records to compare")
         return 2
     if result.robots:
         reason = f"robot files have changed: {'; '.join(result.robots)}"
     else:
         lines = [f"{d.signal} differs from {d.time:.6g} s on" for d in result.differences]
         for line in lines:
-            console.print(line, soft_wrap=True)
+            say(line)
         times = [difference.time for difference in result.differences]
         reason = lines[times.index(min(times))]
-    print(f"farhand: the re-run is not equal: {reason}", file=sys.stderr)
+    say_error(f"the re-run is not equal: {reason}")
     return 1
 
 
@@ -106,8 +107,7 @@ def _play(recording: Recording, speed: float, json: Path | None) -> int:
 
     playback = Playback(recording, speed)
     try:
-        where = f"[bold]{playback.telemetry.path}[/bold]"
-        stdout().print(f"playing {recording.path} at {speed:g} × at {where}", soft_wrap=True)
+        say(f"playing {recording.path} at {speed:g} × at {playback.telemetry.path}")
         with suppress(KeyboardInterrupt):
             playback.run()
         write_json(json, {"speed": speed, "played_ns": min(playback.now_ns, playback.end_ns)})
@@ -137,8 +137,7 @@ def _show(
     finally:
         rig.close()
     with serve_recording(recording.path, scene, host, port, speed) as page:
-        line = f"{recording.path} is shown at [bold]{page.address}[/bold] (Ctrl-C ends it)"
-        stdout().print(line, soft_wrap=True)
+        say(f"{recording.path} is shown at {page.address} (Ctrl-C ends it)")
         with suppress(KeyboardInterrupt):
             while page.alive:
                 time.sleep(PAGE_CHECK_PERIOD_S)

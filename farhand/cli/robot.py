@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
-from farhand.report.output import check_file, stdout, write_json
+from farhand.report.output import check_file, say, say_error, show_table, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.robots import Robot, RobotCheck
@@ -35,7 +34,7 @@ def robot(file: ModelFile, variant: Variant = None, json: JsonPath = None) -> in
     write_json(json, content)
     _show(content, checked.robot)
     for line in checked.problems:
-        print(f"farhand: {line}", file=sys.stderr)
+        say_error(line)
     return 2 if checked.problems else 0
 
 
@@ -85,7 +84,7 @@ def _show(content: dict[str, Any], robot: Robot | None) -> None:
     from rich.text import Text
 
     console = stdout()
-    console.print(Text(content["name"], "bold"), Text(content["source"], "dim"), soft_wrap=True)
+    say(Text(content["name"], "bold").append(f" {content['source']}", "not bold dim"))
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for header in ("joint", "moves", "mass", "from", "to", "speed", "effort"):
         table.add_column(header, justify="left" if header in ("joint", "moves") else "right")
@@ -99,7 +98,7 @@ def _show(content: dict[str, Any], robot: Robot | None) -> None:
             f"{_number(row['velocity'])} {speed}",
             f"{_number(row['torque'])} {effort}",
         )
-    console.print(table)
+    show_table(table)
     home = ", ".join(f"{number:.4g}" for number in content["home"]["q"])
     tool = content["tool"]
     lines = [
@@ -109,7 +108,7 @@ def _show(content: dict[str, Any], robot: Robot | None) -> None:
         *(f"note   {line}" for line in content["notes"] if not line.endswith(tool["why"])),
     ]
     for line in lines:
-        console.print(Text(f"  {line}"), soft_wrap=True)
+        say(Text(f"  {line}"))
     verdict = "can be run" if content["runs"] else "cannot be run yet; what keeps it from that:"
     console.print(Text(f"  it {verdict}", "green" if content["runs"] else "yellow"))
 

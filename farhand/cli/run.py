@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,7 +24,17 @@ from farhand.cli.options import (
     TimedCommands,
 )
 from farhand.errors import BadValue, UnknownName
-from farhand.report.output import check_core, note, plain_value, stdout, within, write_json
+from farhand.report.output import (
+    Bar,
+    check_core,
+    note,
+    plain_value,
+    say,
+    say_error,
+    stdout,
+    within,
+    write_json,
+)
 from farhand.running.arguments import check_run_files, check_seconds, parse_settings, post_commands
 
 if TYPE_CHECKING:
@@ -56,6 +65,7 @@ FollowerPlant = Annotated[
 NoWait = Annotated[
     bool, Option("--no-wait", help="Begin at once, not when the first visitor opens the page.")
 ]
+OpenPage = Annotated[bool, Option("--open", help="Open the page in your browser.")]
 ListParameters = Annotated[
     bool, Option("--parameters", help="List every parameter with its value and exit.")
 ]
@@ -71,6 +81,7 @@ def run(
     no_wait: NoWait = False,
     host: Host = "127.0.0.1",
     port: Port = 8080,
+    open: OpenPage = False,
     clock: ClockName = None,
     core: Core = None,
     record: RecordPath = None,
@@ -96,6 +107,8 @@ def run(
     """
     if clock == "virtual" and not headless:
         raise BadValue("--clock virtual needs --headless: the page shows a run in real time")
+    if open and headless:
+        raise BadValue("--open needs a page, and --headless serves none; leave out one of them")
     check_seconds(seconds)
     within("--delay", delay, 0.0, 10_000.0, "ms")
     within("--jitter", jitter, 0.0, 5_000.0, "ms")
@@ -105,33 +118,46 @@ def run(
     virtual = headless and clock != "wall"
     if core is not None and virtual:
         raise BadValue("--core needs --clock wall: in virtual time no loop stays on a core")
-    from farhand.loop.clock import VirtualClock, WallClock
-    from farhand.rigs import Options
+    # What takes seconds: the imports too, where the disk is slow
+    with Bar(f"preparing {rig}"):
+        from farhand.loop.clock import VirtualClock, WallClock
+        from farhand.rigs import Options
 
-    options = Options(
-        law, layer, scenario, seed, delay, jitter, loss, settings=parse_settings(settings)
-    )
-    # A visitor of the page may want to disturb a perfect link
-    options.linked = not headless
-    options.clock = VirtualClock() if virtual else WallClock()
-    built = _build(rig, options, {"leader": leader, "follower": follower})
+        options = Options(
+            law, layer, scenario, seed, delay, jitter, loss, settings=parse_settings(settings)
+        )
+        # A visitor of the page may want to disturb a perfect link
+        options.linked = not headless
+        options.clock = VirtualClock() if virtual else WallClock()
+        built = _build(rig, options, {"leader": leader, "follower": follower})
     try:
         _check_coupling(built)
         if parameters:
-            _list_parameters(built, json)
+            list_parameters(built, json)
             return 0
         length = seconds if seconds is not None else built.scenario.seconds if headless else None
         post_commands(built, at or [], length)
-        _print_margin(built)
-        from farhand.running.page import run_rig
+        with Bar("predicting whether it shakes"):
+            from farhand.running.page import run_rig
 
+            margin = _margin(built)
+        if margin is not None:
+            say(margin, style="dim")
         until = "" if length is None else f"after {length:g} s or "
         wait = not (no_wait or built.world.externally_driven)
         begins = "begins with its first visitor and " if wait else ""
         title = f"{rig} runs at {{address}} (it {begins}ends {until}with Ctrl-C)"
         page_at = None if headless else (host, port)
         built, outcome = run_rig(
-            built, length, record, page_at, title, core=core, wait=wait, planned=at or []
+            built,
+            length,
+            record,
+            page_at,
+            title,
+            core=core,
+            wait=wait,
+            planned=at or [],
+            opened=open,
         )
         return _conclude(built, outcome, json, report, record)
     finally:
@@ -173,28 +199,33 @@ def _check_coupling(rig: Rig) -> None:
         raise BadValue(f"{flag} has no effect on {rig.name}: nothing couples its arms")
 
 
-def _print_margin(rig: Rig) -> None:
-    """Print how far the rig is from shaking, where that can be predicted."""
+def _margin(rig: Rig) -> str | None:
+    """How far the rig is from shaking, where that can be predicted."""
     from farhand.rigs.margin import margin
 
     # Nothing is known about arms and devices outside the simulation
-    text = None if rig.world.externally_driven else margin(rig)
-    if text is not None:
-        stdout().print(text, style="dim", soft_wrap=True)
+    return None if rig.world.externally_driven else margin(rig)
 
 
-def _list_parameters(rig: Rig, json: Path | None) -> None:
+def list_parameters(rig: Rig, json: Path | None, word: str | None = None) -> None:
+    """Print every parameter of a rig, or those with a word in their path or meaning."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    rows = [(path, plain_value(value), *about) for path, value, *about in rig.parameters()]
+    from farhand.parameters import value_text
+
+    rows = [
+        (path, plain_value(value), unit, meaning)
+        for path, value, unit, meaning in rig.parameters()
+        if word is None or word.lower() in f"{path} {meaning}".lower()
+    ]
     keys = ("path", "value", "unit", "meaning")
     write_json(json, [dict(zip(keys, row, strict=True)) for row in rows])
     console = stdout()
     if console.width < MIN_TABLE_WIDTH:
         for path, value, unit, meaning in rows:
-            line = f" = {_text(value)} {unit.strip('-')}".rstrip()
+            line = f" = {value_text(value)} {unit.strip('-')}".rstrip()
             name = Text(path, "cyan").append(line, "default")
             console.print(name, Text(f"    {meaning}"), sep="\n")
         return
@@ -202,17 +233,8 @@ def _list_parameters(rig: Rig, json: Path | None) -> None:
     for header in ("parameter", "value", "unit", "meaning"):
         table.add_column(header, no_wrap=header == "parameter", overflow="fold")
     for path, value, unit, meaning in rows:
-        table.add_row(Text(path, "cyan"), Text(_text(value)), unit, meaning)
+        table.add_row(Text(path, "cyan"), Text(value_text(value)), unit, meaning)
     console.print(table)
-
-
-def _text(value: object) -> str:
-    """The value as ``--set`` takes it."""
-    if isinstance(value, list):
-        return ",".join(f"{number:g}" for number in value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _conclude(
@@ -226,16 +248,17 @@ def _conclude(
     result = result_of(rig, outcome)
     write_json(json, result)
     show(rig, result, outcome)
-    console = stdout()
     for line in shaking(rig):
-        console.print(line, style="yellow", soft_wrap=True)
+        say(line, style="yellow")
     if record is not None and outcome.unrecorded is None:
-        console.print(f"recording: {record}", soft_wrap=True)
+        say(f"recording: {record}")
     if report is not None:
         from farhand.report.run import write_report
 
-        console.print(f"report: {write_report(rig, result, report)}", soft_wrap=True)
+        with Bar("writing the report"):
+            path = write_report(rig, result, report)
+        say(f"report: {path}")
     faults = faults_of(rig, outcome)
     for line in faults:
-        print(f"farhand: {line}", file=sys.stderr)
+        say_error(line)
     return 2 if faults else 0

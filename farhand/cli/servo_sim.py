@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from farhand.cli.options import Seed
-from farhand.report.output import stdout, within
+from farhand.report.output import say, within
 from farhand.running.arguments import check_seconds
 
 LimbName = Annotated[str, Option("--limb", metavar="NAME", help="Which limb hangs on the bus.")]
@@ -58,6 +58,6 @@ def servo_sim(
     bus = SimulatedBus(servos, BusFaults(drop, dead=dead), rng)
     with stop_event() as stopped, urgent(), PseudoTerminal(bus) as terminal:
         numbers = ", ".join(map(str, bus.numbers))
-        stdout().print(f"{limb} (servos {numbers}) at {terminal.path}", soft_wrap=True)
+        say(f"{limb} (servos {numbers}) at {terminal.path}")
         stopped.wait(seconds)
-    stdout().print(f"{bus.heard} frames heard", soft_wrap=True)
+    say(f"{bus.heard} frames heard")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from farhand.cli.options import Delay, JsonPath, Law, ReportFolder, Settings
+from farhand.cli.options import Delay, JsonPath, Law, ReportFolder, Resume, Settings
 from farhand.errors import BadValue
 from farhand.report.output import (
+    Bar,
     check_files,
     check_folder,
     counting,
+    say,
     show_values,
     stdout,
     within,
@@ -25,6 +28,7 @@ from farhand.running.arguments import parse_settings
 if TYPE_CHECKING:
     from farhand.analysis.stability.limits import StabilityLimits
     from farhand.analysis.stability.operating_point import Point
+    from farhand.running.resume import FinishedPieces
     from farhand.running.stability_trial import Trial
 
 RigName = Annotated[
@@ -68,11 +72,22 @@ Ray = Annotated[
 
 @dataclass(frozen=True)
 class _Sweep:
-    """Where and how simulations run: file of finished ones, processes, Ray cluster."""
+    """Where and how simulations run: file of finished ones, processes, Ray cluster, results."""
 
     done: Path | None
     workers: int | None
     ray: str | None
+    resume: bool
+    json: Path | None
+    report: Path | None
+
+    def kept(self, work: dict[str, Any]) -> AbstractContextManager[FinishedPieces]:
+        """What Ctrl-C leaves of these simulations, unless ``done`` keeps them all the time."""
+        from farhand.running.resume import FinishedPieces, resumable
+
+        if self.done is not None:
+            return nullcontext(FinishedPieces())
+        return resumable("stability", work, self.resume, self.json, self.report)
 
 
 def stability(
@@ -92,19 +107,23 @@ def stability(
     ray: Ray = None,
     report: ReportFolder = None,
     json: JsonPath = None,
+    resume: Resume = False,
 ) -> None:
     """Predict up to which wall and which delay a rig stays calm, for a named hand.
 
     The law's own code is linearised where the rig stands. The eigenvalues of the sampled loop with
     all joints, hand, wall and link give the limit. With --simulate the rig itself is tried on a map
-    of stiffness and delay.
+    of stiffness and delay. Ctrl-C keeps the finished runs, and --resume continues with the same
+    options and code.
 
     Example: [bold]farhand stability dual-arm --law position-force --delay 100 --hand soft --report
     out[/bold]
     """
     check_files(json, done, read=[])
     check_folder(report)
-    sweep = _Sweep(done, workers, ray)
+    sweep = _Sweep(done, workers, ray, resume, json, report)
+    if resume and (done is not None or not (simulate or grid)):
+        raise BadValue("--resume continues --simulate and --grid; --done continues by itself")
     if grid:
         return _grid(report, json, sweep)
     if rig is None:
@@ -116,10 +135,12 @@ def stability(
         within("--quantum", quantum, 0.0, 0.1, "rad")
         chosen += [f"{side}.plant.encoder_step={quantum}" for side in ("leader", "follower")]
     changed = parse_settings(chosen)
-    point = _point(rig, law, delay, changed, hand, _wall(wall), friction)
-    from farhand.analysis.stability.limits import find_limits
+    touched = _wall(wall)
+    with Bar(f"predicting {rig}"):
+        from farhand.analysis.stability.limits import find_limits
 
-    limits = find_limits(point)
+        point = _point(rig, law, delay, changed, hand, touched, friction)
+        limits = find_limits(point)
     trials = _try(_trials(rig, law, tuple(changed), point, limits), sweep) if simulate else []
     result = _result(rig, law, point, limits, trials)
     write_json(json, result)
@@ -127,7 +148,7 @@ def stability(
     if report is not None:
         from farhand.report.stability import write_map
 
-        stdout().print(f"report: {write_map(result, point, report)}", soft_wrap=True)
+        say(f"report: {write_map(result, point, report)}")
     return None
 
 
@@ -172,13 +193,21 @@ def _try(trials: list[Trial], how: _Sweep) -> list[dict[str, Any]]:
     from farhand.analysis.stability.sweep import sweep
     from farhand.running.stability_trial import attempt
 
-    with counting(f"trying {trials[0].rig}") as progress:
+    work = {"trials": [trial.name for trial in trials]}
+    with how.kept(work) as kept, counting(f"trying {trials[0].rig}") as progress:
 
         def show(count: int, total: int, _: str) -> None:
             progress(count, total, "")
 
         return sweep(
-            attempt, trials, lambda trial: trial.name, how.done, how.workers, how.ray, show
+            attempt,
+            trials,
+            lambda trial: trial.name,
+            how.done,
+            how.workers,
+            how.ray,
+            show,
+            kept.rows,
         )
 
 
@@ -246,7 +275,7 @@ def _show(result: dict[str, Any]) -> None:
         shaken = sum(trial["shakes"] for trial in result["trials"])
         light = "; their hand has no mass, unlike the prediction's" if result["hand_mass"] else ""
         line = f"  tried: {len(result['trials'])} runs of the rig, {shaken} shake{light}"
-        stdout().print(line, soft_wrap=True)
+        say(line)
 
 
 def _grid(report: Path | None, json: Path | None, how: _Sweep) -> None:
@@ -254,9 +283,16 @@ def _grid(report: Path | None, json: Path | None, how: _Sweep) -> None:
     from farhand.analysis.stability.cells import grid, judge
     from farhand.analysis.stability.sweep import sweep
 
-    with counting("cells") as progress:
+    with how.kept({"grid": True}) as kept, counting("cells") as progress:
         rows = sweep(
-            judge, grid(), lambda cell: cell.name, how.done, how.workers, how.ray, progress
+            judge,
+            grid(),
+            lambda cell: cell.name,
+            how.done,
+            how.workers,
+            how.ray,
+            progress,
+            kept.rows,
         )
     write_json(json, rows)
     console = stdout()
@@ -269,4 +305,4 @@ def _grid(report: Path | None, json: Path | None, how: _Sweep) -> None:
     if report is not None:
         from farhand.report.stability import write_grid
 
-        console.print(f"report: {write_grid(rows, report)}", soft_wrap=True)
+        say(f"report: {write_grid(rows, report)}")

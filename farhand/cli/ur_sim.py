@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from farhand.cli.options import Seed
-from farhand.report.output import stdout, within
+from farhand.report.output import say, within
 from farhand.running.arguments import check_seconds
 
 Host = Annotated[
@@ -59,8 +59,8 @@ def ur_sim(
     try:
         with stop_event() as stopped, real_time():
             ports = ", ".join(f"{name} {port}" for name, port in server.ports.items())
-            stdout().print(f"{robot} at {host}: {ports}", soft_wrap=True)
+            say(f"{robot} at {host}: {ports}")
             server.run(float("inf") if seconds is None else seconds, lambda: not stopped.is_set())
     finally:
         server.close()
-    stdout().print(f"{controller.cycles} cycles, {server.late} of them late", soft_wrap=True)
+    say(f"{controller.cycles} cycles, {server.late} of them late")

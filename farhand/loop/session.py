@@ -17,7 +17,7 @@ from farhand.loop.clock import Clock, VirtualClock
 from farhand.loop.commands import DONE, Commands, Logged, Outcome, Request
 from farhand.loop.station import Station
 from farhand.loop.telemetry import Telemetry
-from farhand.parameters import assign
+from farhand.parameters import assign, value_text
 from farhand.plants import SimulatedPlant
 from farhand.realtime import Cycle, Deadlines, Meter
 from farhand.safety import Trip
@@ -346,7 +346,10 @@ class Session:
         self.commands.note(Logged(self.ticks, now_ns, request, outcome))
         data = {"kind": "command", "tick": self.ticks, "name": request.name, "path": request.path}
         data |= {"value": request.value, "outcome": str(outcome), "done": outcome.done}
-        self.telemetry.event(now_ns, f"{request}: {outcome}", data)
+        # A value that was set is said with its name: "hand.open is now false"
+        done = request.name == "set" and outcome.done
+        text = f"{request.path} is {outcome}" if done else f"{request}: {outcome}"
+        self.telemetry.event(now_ns, text, data)
 
     def _carry_out(self, request: Request, now_ns: int) -> Outcome:
         if request.name == "set":
@@ -354,7 +357,7 @@ class Session:
                 if why := bridge.objection(request.path):
                     return Outcome.refused(why)
             value = assign(self.parameters, request.path, request.value)
-            return Outcome(text=f"now {value}")
+            return Outcome(text=f"now {value_text(value)}")
         if request.name == "stop":
             self._stop_all(now_ns, "stop", "the operator stopped the session")
         elif request.name == "reset":

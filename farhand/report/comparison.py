@@ -23,12 +23,13 @@ from farhand.report.figures import (
     styled,
 )
 from farhand.report.numbers import number
-from farhand.report.output import stdout
+from farhand.report.output import say, show_table
 from farhand.report.page import Cell, ReportPage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from rich.table import Table
 
 Row = dict[str, Any]
 """As :func:`farhand.running.comparison.compare` returns them."""
@@ -104,6 +105,16 @@ class End(NamedTuple):
 
 def show_comparison(rows: list[Row]) -> None:
     """Print the table, what was refused, and what tripped."""
+    show_table(_table(rows))
+    say(LEGEND, style="dim")
+    for law, reason in _refused(rows).items():
+        say(f"{law}: {reason}", style="dim")
+    for law, delay, task, when, where, reason in _stops(rows):
+        line = f"{law} at {delay:g} ms, {task}: {where} stopped at {when}: {reason}"
+        say(line, style="red")
+
+
+def _table(rows: list[Row]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
@@ -113,14 +124,7 @@ def show_comparison(rows: list[Row]) -> None:
     for row in _measured(rows):
         cells = ("trip" if c.task in row["stops"] else c.text(row) for c in COLUMNS)
         table.add_row(row["law"], f"{row['delay']:g}", *cells)
-    console = stdout()
-    console.print(table)
-    console.print(LEGEND, style="dim")
-    for law, reason in _refused(rows).items():
-        console.print(f"{law}: {reason}", style="dim", soft_wrap=True)
-    for law, delay, task, when, where, reason in _stops(rows):
-        line = f"{law} at {delay:g} ms, {task}: {where} stopped at {when}: {reason}"
-        console.print(line, style="red", soft_wrap=True)
+    return table
 
 
 def write_page(rig: str, rows: list[Row], folder: Path, style: str = "screen") -> Path:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import sys
 import tempfile
+import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,6 +21,8 @@ from farhand.errors import BadValue, FileError, OutOfRange
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
 
 DASH = Path("-")
 """In place of a JSON file: standard output, which then holds nothing else."""
@@ -140,29 +146,100 @@ def plain_value(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def show_values(title: str, rows: Iterable[tuple[str, str]], beside: str = "") -> None:
-    """Print a title, with something beside it, and named values below it in two columns."""
+def two_columns(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and what they stand for, which wraps between words."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table.grid(padding=(0, 2))
+    table, rows = Table.grid(padding=(0, 2)), list(rows)
     table.add_column(no_wrap=True)
     table.add_column()
+    width = stdout().width - max((len(name) for name, _ in rows), default=0) - 4
     for name, value in rows:
-        table.add_row(Text(f"  {name}", style="cyan"), Text(value))
-    console = stdout()
+        lines = _wrapped(value, max(width, 20))
+        table.add_row(Text(f"  {name}", style="cyan"), Text("\n".join(lines)))
+    return table
+
+
+def show_values(title: str, rows: Iterable[tuple[str, str]], beside: str = "") -> None:
+    """Print a title, with something beside it, and named values below it in two columns."""
+    from rich.text import Text
+
     heading = Text(title, "bold")
-    console.print(heading.append(f"   {beside}", "not bold dim") if beside else heading)
-    console.print(table)
+    say(heading.append(f"   {beside}", "not bold dim") if beside else heading)
+    stdout().print(two_columns(rows))
+
+
+def show_table(table: Table) -> None:
+    """Print a table; where its words do not fit side by side, a sentence for each row.
+
+    A second line of a heading is the column's unit.
+    """
+    from rich.text import Text
+
+    def plain(cell: Any) -> str:
+        return cell.plain if isinstance(cell, Text) else Text.from_markup(str(cell)).plain
+
+    console = stdout()
+    room = console.measure(table, options=console.options.update(max_width=10_000))
+    wrapping = not all(column.no_wrap for column in table.columns)
+    if (room.minimum if wrapping else room.maximum) <= console.width:
+        console.print(table)
+        return
+    headings = [plain(column.header).partition("\n") for column in table.columns[1:]]
+    for first, *cells in zip(*(column.cells for column in table.columns), strict=True):
+        say(plain(first), style="bold")
+        values = zip(headings, map(plain, cells), strict=True)
+        parts = [f"{head} {cell} {unit}".rstrip() for (head, _, unit), cell in values if cell]
+        say(f"  {', '.join(parts)}")
+
+
+def say(line: str | Text, style: str = "") -> None:
+    """Print a sentence: one line in a file; on a terminal it breaks between words.
+
+    A word that is longer than the terminal is wide, such as a path, stays whole.
+    """
+    from rich.text import Text
+
+    console = stdout()
+    text = Text(line, style) if isinstance(line, str) else line
+    plain = text.plain
+    if not console.is_terminal:
+        console.print(text, soft_wrap=True)
+        return
+    indent, end = " " * (len(plain) - len(plain.lstrip())), 0
+    for words in _wrapped(plain.strip(), console.width - len(indent)):
+        start = plain.index(words, end)
+        end = start + len(words)
+        console.print(Text(indent).append_text(text[start:end]), soft_wrap=True)
+
+
+def say_error(line: str) -> None:
+    """Print ``farhand: `` and a sentence on stderr, in the way of :func:`say`."""
+    text = f"farhand: {line}"
+    if sys.stderr.isatty():
+        text = "\n".join(_wrapped(text, shutil.get_terminal_size().columns))
+    print(text, file=sys.stderr)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    how: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    # A number stays with its unit
+    joined = re.sub(r"(?<=\d) (?=(?:%|[Nmskg]|J|mm|ms|µs|kg|Hz|rad)(?:\W|$))", "\0", text)
+    lines = textwrap.wrap(joined, width, expand_tabs=False, replace_whitespace=False, **how)
+    return [line.replace("\0", " ") for line in lines]
 
 
 def note(line: str) -> None:
     """Print on stderr what the user should know about a result."""
-    print(f"farhand: note: {line}", file=sys.stderr)
+    say_error(f"note: {line}")
 
 
 class Bar:
-    """A progress bar on stderr, for work on a terminal that looks longer than two seconds."""
+    """A progress bar on stderr, for work on a terminal that looks longer than two seconds.
+
+    As a context it appears after two seconds by itself, so that a long first piece is not silent.
+    """
 
     def __init__(self, title: str) -> None:
         from rich.console import Console
@@ -170,18 +247,27 @@ class Bar:
         self._title, self._began = title, time.monotonic()
         self._console = Console(stderr=True)
         self._progress: Progress | None = None
+        self._share: float | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(MIN_SHOWN_S, self._begin)
+        self._timer.daemon = True
 
     def update(self, share: float, title: str | None = None) -> None:
         """Show that this share of the work is done, 0 to 1, and what comes next."""
         if not self._console.is_terminal:
             return
+        self._share, self._title = share, title or self._title
         spent = time.monotonic() - self._began
         if self._progress is None and spent > 0.2 and spent > MIN_SHOWN_S * share:
             self._begin()
         if self._progress is not None:
-            self._progress.update(self._task, completed=share, description=title or self._title)
+            what: dict[str, Any] = {"completed": share, "description": self._title}
+            self._progress.update(self._task, total=1.0, **what)
 
     def __enter__(self) -> Bar:
+        if self._console.is_terminal:
+            self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -189,15 +275,25 @@ class Bar:
 
     def close(self) -> None:
         """Remove the bar."""
-        if self._progress is not None:
-            self._progress.stop()
+        self._timer.cancel()
+        with self._lock:
+            self._closed = True
+            if self._progress is not None:
+                self._progress.stop()
 
     def _begin(self) -> None:
         from rich.progress import Progress
 
-        self._progress = Progress(console=self._console, transient=True)
-        self._task = self._progress.add_task(self._title, total=1.0)
-        self._progress.start()
+        with self._lock:
+            if self._closed or self._progress is not None:
+                return
+            progress = Progress(console=self._console, transient=True)
+            # Without a share the bar only pulses
+            total = None if self._share is None else 1.0
+            self._task = progress.add_task(self._title, total=total)
+            progress.update(self._task, completed=self._share or 0.0)
+            progress.start()
+            self._progress = progress
 
 
 @contextmanager

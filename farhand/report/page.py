@@ -50,6 +50,9 @@ a { color: inherit; }
   body { padding: 1.5rem .9rem 4rem; } h1 { font-size: 1.6rem; } h2 { overflow-wrap: anywhere; }
   figure { overflow-x: auto; } figure img { max-width: none; width: 40rem; }
 }
+.film canvas { max-width: 100%; border: 1px solid var(--line); border-radius: 6px; }
+.film div { display: flex; gap: .75rem; align-items: center; max-width: 880px; }
+.film input { flex: 1; } .film button { font: inherit; min-width: 5rem; min-height: 2.75rem; }
 img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem;
   box-sizing: border-box; }
 """
@@ -71,7 +74,7 @@ class Animation:
 
 
 class ReportPage:
-    """A page that grows from top to bottom. All text is escaped.
+    """A page that grows from top to bottom. All text is escaped, except by :meth:`markup`.
 
     Args:
         title: heading and browser title.

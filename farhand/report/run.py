@@ -54,9 +54,7 @@ def write_report(rig: Rig, result: Result, folder: Path) -> Path:
     if result["trips"]:
         rows = [(f"{t['time']:.3f} s", t["where"], t["kind"], t["reason"]) for t in result["trips"]]
         page.table(("time", "where", "kind", "reason"), rows, "Trips: what stopped the arms")
-    film = _film(rig)
-    if film is not None:
-        page.figure(film, "The run, twice as fast as it was")
+    _add_film(page, rig)
     for plot in plots_of(rig, result):
         page.figure(figure_of(plot, rig, result), plot.title)
     page.section("All numbers")
@@ -81,15 +79,18 @@ def _setting(rig: Rig, result: Result) -> str:
     )
 
 
-def _film(rig: Rig) -> Animation | None:
-    """The run of a team as a film; None for other rigs, and if nothing was recorded."""
-    from farhand.report.team_film import film_of
+def _add_film(page: ReportPage, rig: Rig) -> None:
+    """The run as a film, if enough was recorded."""
+    from farhand.report import arm_film, team_film
 
     metrics = rig.metrics
-    if not isinstance(metrics, TeamMetrics) or not len(metrics.history.times("team")):
-        return None
-    size = next((value for path, value, *_ in rig.parameters() if path == "rig.size"), np.zeros(3))
-    return Animation(film_of(metrics, np.asarray(size)))
+    if not isinstance(metrics, TeamMetrics):
+        page.markup(arm_film.film_of(rig))
+    elif len(metrics.history.times("team")):
+        values = (value for path, value, *_ in rig.parameters() if path == "rig.size")
+        size = np.asarray(next(values, np.zeros(3)))
+        caption = "The run, twice as fast as it was"
+        page.figure(Animation(team_film.film_of(metrics, size)), caption)
 
 
 def figure_of(plot: ReportPlot, rig: Rig, result: Result) -> Figure:

@@ -14,7 +14,7 @@ from farhand.link.line import Line
 from farhand.loop.session import Session
 from farhand.realtime import Grant
 from farhand.report.numbers import number
-from farhand.report.output import show_values, stdout
+from farhand.report.output import say, show_values, stdout
 from farhand.rigs import Rig
 
 if TYPE_CHECKING:
@@ -195,12 +195,12 @@ def show_timing(session: Session, grants: Sequence[Grant]) -> None:
         f"{count} {name}{'' if count == 1 else 's'}"
         for count, name in ((session.overruns, "overrun"), (session.skipped, "tick"))
     )
-    console.print(f"  {session.ticks:,} ticks, {overruns}, {skipped} skipped", soft_wrap=True)
+    say(f"  {session.ticks:,} ticks, {overruns}, {skipped} skipped")
     granted = ", ".join(f"{grant.name} {grant.what}" for grant in grants if grant.had)
-    console.print(Text(f"  granted: {granted or 'nothing'}", "dim"), soft_wrap=True)
+    say(Text(f"  granted: {granted or 'nothing'}", "dim"))
     for grant in (grant for grant in grants if not grant.had):
         line = f"  not granted: {grant.name} is {grant.what}; {grant.cure}"
-        console.print(Text(line, "yellow"), soft_wrap=True)
+        say(Text(line, "yellow"))
 
 
 # A run in words
@@ -330,7 +330,7 @@ def _show_warnings(rig: Rig, result: Result) -> None:
     if lost:
         warnings.append((f"{lost} telemetry records came too fast for the metrics", "yellow"))
     for line, style in warnings:
-        stdout().print(Text(line, style), soft_wrap=True)
+        say(Text(line, style))
 
 
 def friction_hint(rig: Rig, result: Result) -> str | None:

@@ -14,8 +14,10 @@ import numpy as np
 from farhand.analysis.shaking import Probe, Shaker, shake
 from farhand.analysis.two_port import Signals, components
 from farhand.errors import FarhandError, Mismatch
+from farhand.loop.interrupts import ignoring_interrupts
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.rig import scenarios_of
+from farhand.running.resume import FinishedPieces
 from farhand.world import Wall
 
 Array = np.ndarray
@@ -71,6 +73,11 @@ class Case:
     #: parameter paths and values, before those of the tasks
     settings: tuple[tuple[str, object], ...] = ()
 
+    @property
+    def name(self) -> str:
+        """What tells it from the other rows."""
+        return f"{self.law} at {self.delay:g} ms"
+
     def build(self, scenario: str, *settings: tuple[str, object]) -> Rig:
         """The rig under this law and delay."""
         options = Options(self.law, self.layer, scenario, self.seed, self.delay)
@@ -79,31 +86,43 @@ class Case:
 
 
 def compare(
-    cases: Sequence[Case], progress: Progress | None = None, workers: int | None = None
+    cases: Sequence[Case],
+    progress: Progress | None = None,
+    workers: int | None = None,
+    finished: FinishedPieces | None = None,
 ) -> list[dict[str, Any]]:
     """The metrics of every case, computed on all cores, in the order of the cases.
+
+    Args:
+        cases: what to compare.
+        progress: called with how many are done, of how many, and the name of the next.
+        workers: processes; one per core by default.
+        finished: rows that need not be computed; new ones are added as they come.
 
     Returns:
         Rows with ``rig``, ``law``, ``layer``, ``delay``, ``settings`` by path, ``metrics`` by name
         (value and unit), ``impedance``, and ``stops``: where, when and why a guard ended a task,
         whose metrics are then None. A law that the rig refuses has ``refused`` instead.
     """
-    workers = workers or os.cpu_count() or 1
-    rows: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(max_workers=min(workers, len(cases))) as pool:
-        rigs = dict.fromkeys((case.rig, case.settings) for case in cases)
-        own = {rig: pool.submit(own_inertia, *rig) for rig in rigs}
-        futures = [pool.submit(measure, case) for case in cases]
-        for number, (case, future) in enumerate(zip(cases, futures, strict=True)):
+    finished = FinishedPieces() if finished is None else finished
+    left = [case for case in cases if case.name not in finished.rows]
+    workers = min(workers or os.cpu_count() or 1, max(len(left), 1))
+    with ProcessPoolExecutor(max_workers=workers) as pool:
+        rigs = dict.fromkeys((case.rig, case.settings) for case in left)
+        # The workers start here, and leave Ctrl-C to the process that started them.
+        with ignoring_interrupts():
+            own = {rig: pool.submit(own_inertia, *rig) for rig in rigs}
+            futures = [pool.submit(measure, case) for case in left]
+        for case, future in zip(left, futures, strict=True):
             if progress is not None:
-                progress(number, len(cases), f"{case.law}, {case.delay:g} ms")
+                progress(len(finished.rows), len(cases), f"{case.law}, {case.delay:g} ms")
             row = future.result()
             if "refused" not in row:
                 row = _subtract_own(row, own[case.rig, case.settings].result())
-            rows.append(row)
+            finished.add(case.name, row)
     if progress is not None:
         progress(len(cases), len(cases), "")
-    return rows
+    return [finished.rows[case.name] for case in cases]
 
 
 def measure(case: Case) -> dict[str, Any]:

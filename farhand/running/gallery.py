@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,25 @@ ARGUMENTS = (
 )
 """Without a graphics card, and without network access."""
 
-WIDE, PHONE, SMALL = (1280, 800), (390, 844), (480 + PANEL_WIDTH, 320)  # [px]
-FRAMES, FILM_S, FRAME_MS = 12, 6.0, 250
+WIDE, PHONE = (1280, 800), (390, 844)  # [px]
+COLOURS = 128  # of an animation
 COVERAGE = 1  # Pillow's way to choose a palette that keeps the colour of a small arrow
 PAGE_TIMEOUT_S = 120.0  # for the page to be drawn: software rendering is slow
+
+
+@dataclass(frozen=True)
+class Film:
+    """How a film is taken."""
+
+    size: tuple[int, int] = (480, 320)  #: [px]
+    frames: int = 12
+    frame_ms: int = 250  #: how long each is shown, [ms]
+    seconds: float = 6.0  #: of the run, [s]
+    start: float | None = None  #: in the run, [s]; by default the moment is in the middle
+
+
+PUSH = Film((520, 320), frames=62, frame_ms=160, seconds=10.0, start=3.5)
+"""The loop that opens the README: into the wall and back to where it began, in real time."""
 
 SCENARIOS = {"dual-arm": "wall"}
 """What is shown, if it is not the default scenario."""
@@ -68,6 +84,9 @@ def take(rig: str, folder: Path) -> list[Path]:
     if rig in MORE:
         with Studio.of(rig, MORE[rig]) as studio:
             paths.append(studio.still(WIDE, folder / f"{rig}-{MORE[rig]}.png"))
+    if rig == "dual-arm":
+        with Studio.of(rig, "press-and-leave") as studio:
+            paths.append(studio.film(folder / "push.gif", PUSH))
     return paths
 
 
@@ -114,23 +133,22 @@ class Studio:
             write_bytes(path, _settled(page))
         return path
 
-    def film(self, path: Path) -> Path:
-        """The seconds around the moment as an animated GIF."""
-        from PIL import Image
-
-        clip = {"x": 0, "y": 0, "width": SMALL[0] - PANEL_WIDTH, "height": SMALL[1]}
-        start, frames = max(0.0, self._moment - FILM_S / 2), []
-        with self._page(SMALL) as page:
+    def film(self, path: Path, how: Film | None = None) -> Path:
+        """Some seconds of the run as an animated GIF."""
+        how = how or Film()
+        width, height = how.size
+        clip = {"x": 0, "y": 0, "width": width, "height": height}
+        start = how.start
+        if start is None:
+            start = max(0.0, self._moment - how.seconds / 2)
+        shots = []
+        with self._page((width + PANEL_WIDTH, height)) as page:
             self._player.seek(start)
             _settled(page)
-            for moment in np.linspace(start, self._moment + FILM_S / 2, FRAMES):
+            for moment in np.linspace(start, start + how.seconds, how.frames):
                 self._player.seek(float(moment))
-                picture = Image.open(io.BytesIO(_settled(page, clip)))
-                frames.append(picture.convert("RGB").quantize(128, COVERAGE))
-        content = io.BytesIO()
-        more = {"append_images": frames[1:], "duration": FRAME_MS, "loop": 0}
-        frames[0].save(content, "GIF", save_all=True, optimize=True, **more)
-        write_bytes(path, content.getvalue())
+                shots.append(_settled(page, clip))
+        write_bytes(path, animated(shots, how.frame_ms))
         return path
 
     @contextmanager
@@ -144,6 +162,24 @@ class Studio:
             yield page
         finally:
             page.close()
+
+
+def animated(shots: list[bytes], frame_ms: int) -> bytes:
+    """Pictures as a GIF; one palette for all of them, or the background would flicker."""
+    from PIL import Image
+
+    pictures = [Image.open(io.BytesIO(shot)).convert("RGB") for shot in shots]
+    some = pictures[:: max(1, len(pictures) // 8)]
+    width, height = pictures[0].size
+    sheet = Image.new("RGB", (width, height * len(some)))
+    for number, picture in enumerate(some):
+        sheet.paste(picture, (0, height * number))
+    palette = sheet.quantize(COLOURS, COVERAGE)
+    frames = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
+    content = io.BytesIO()
+    more = {"append_images": frames[1:], "duration": frame_ms, "loop": 0}
+    frames[0].save(content, "GIF", save_all=True, optimize=True, **more)
+    return content.getvalue()
 
 
 @contextmanager

@@ -18,9 +18,10 @@ from farhand.errors import FarhandError, UnknownName
 from farhand.loop.clock import WallClock
 from farhand.loop.commands import Outcome
 from farhand.loop.session import TICKS_TIMED
-from farhand.report.output import stdout
+from farhand.report.output import Bar, say
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.margin import is_open_loop, margin
+from farhand.running.browser import open_page
 from farhand.running.live_values import LiveValues, belongs_to, carry_over
 from farhand.running.recorder import RecorderProcess, RunRecording, begin_on_request
 from farhand.running.run import (
@@ -209,18 +210,23 @@ def run_rig(
     fixed: bool = False,
     wait: bool = False,
     planned: Sequence[str] = (),
+    opened: bool = False,
 ) -> tuple[Rig, RunOutcome]:
     """Run a rig headless, or as :func:`steer` on a page at ``page_at`` (host, port).
 
-    When the page is served, the announcement is printed with its ``{address}``.
+    When the page is served, the announcement is printed with its ``{address}``; if it is to be
+    ``opened``, the browser opens it too.
     """
     if page_at is None:
         return rig, drive(rig, length, record, core=core)
-    with page_for(rig, *page_at, fixed=fixed) as page:
-        address = f"[bold]{page.address}[/bold]"
-        stdout().print(announcement.format(address=address), soft_wrap=True)
+    with Bar("starting the page"):
+        page = page_for(rig, *page_at, fixed=fixed)
+    with page:
+        say(announcement.format(address=page.address))
         if page.watch_address:
-            stdout().print(f"to watch and stop only: {page.watch_address}", soft_wrap=True)
+            say(f"to watch and stop only: {page.watch_address}")
+        if opened:
+            say(open_page(page.address))
         return steer(rig, length, record, page, core, fixed, wait, planned)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from typing import Protocol
 
 from farhand.loop.session import Session
 from farhand.realtime import Grant, real_time
-from farhand.report.output import Bar
+from farhand.report.output import Bar, say_error
 from farhand.rigs import Rig
 from farhand.running.recorder import RunRecording
 
@@ -217,7 +216,7 @@ class BetweenTicks:
         if self._page is not None and not self._page.alive:
             self._page = None
             self._rig.session.telemetry.event(now_ns, "the page has ended; the run goes on")
-            print("farhand: the page has ended; the run goes on, Ctrl-C ends it", file=sys.stderr)
+            say_error("the page has ended; the run goes on, Ctrl-C ends it")
 
     def finish(self) -> None:
         """Take in the rest of the telemetry when the run is over."""

@@ -17,7 +17,7 @@ from farhand.link.line import Line, Wire
 from farhand.link.seal import Seal, open_to_others, read_key
 from farhand.link.udp import UdpWire, format_address, parse_address
 from farhand.loop.clock import WallClock
-from farhand.report.output import note, stdout, within, write_json
+from farhand.report.output import note, say, say_error, within, write_json
 from farhand.report.summary import result_of_side, show_side
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.coupled import terms_of
@@ -340,8 +340,8 @@ def _run(rig: Rig, line: Line, length: float | None, options: SideOptions) -> Ru
         page = None
         if options.page is not None:
             page = stack.enter_context(page_for(rig, *options.page))
-            text = f"{rig.name} {options.side} runs at [bold]{page.address}[/bold]"
-            stdout().print(text, soft_wrap=True)
+            text = f"{rig.name} {options.side} runs at {page.address}"
+            say(text)
         recording = RunRecording(rig, options.record)
         stack.callback(recording.close)
         status = LinkStatus(rig, line)
@@ -373,6 +373,6 @@ def say_recording(record: Path | None, outcome: RunOutcome) -> None:
     """Print where the recording is, or why it ended before the run."""
     if outcome.unrecorded is not None:
         line = f"the recording stopped before the run: {outcome.unrecorded}"
-        print(f"farhand: {line}", file=sys.stderr)
+        say_error(line)
     elif record is not None:
-        stdout().print(f"recording: {record}", soft_wrap=True)
+        say(f"recording: {record}")

@@ -16,6 +16,8 @@ from statistics import median
 from typing import Any
 
 from farhand.errors import UnknownName
+from farhand.loop.interrupts import ignoring_interrupts
+from farhand.running.resume import FinishedPieces
 
 NAMED = ("tick", "kinematics", "ik", "recording", "ur", "link", "console")
 SUITES = tuple(f"farhand_lab.benchmarks.{name}" for name in NAMED)
@@ -60,11 +62,16 @@ def names() -> list[str]:
     return list(suite())
 
 
-def run(selection: str | None = None, progress: Progress | None = None) -> list[dict[str, Any]]:
+def run(
+    selection: str | None = None,
+    progress: Progress | None = None,
+    finished: FinishedPieces | None = None,
+) -> list[dict[str, Any]]:
     """Time the benchmarks whose name is, or begins with, ``selection``; all of them by default.
 
     Each group, such as ``link``, has a process of its own, so that one does not slow the next: with
-    the controller of ``ur`` still running, a round trip of ``link`` took a quarter longer.
+    the controller of ``ur`` still running, a round trip of ``link`` took a quarter longer. Those
+    that are finished are not timed again; new ones are added to them.
 
     Returns:
         One ``{name, value, unit, floor, ratio_to_floor, peers}`` per benchmark; the floor and its
@@ -74,16 +81,20 @@ def run(selection: str | None = None, progress: Progress | None = None) -> list[
     chosen = [b for n, b in known.items() if not selection or f"{n}/".startswith(prefix)]
     if not chosen:
         raise UnknownName("benchmark", selection or "", known)
-    results: list[dict[str, Any]] = []
-    for _, group in groupby(chosen, key=lambda benchmark: benchmark.name.partition("/")[0]):
+    finished = FinishedPieces() if finished is None else finished
+    left = [benchmark for benchmark in chosen if benchmark.name not in finished.rows]
+    for _, group in groupby(left, key=lambda benchmark: benchmark.name.partition("/")[0]):
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             for benchmark in group:
                 if progress is not None:
-                    progress(len(results), len(chosen), benchmark.name)
-                results.append(process.submit(_measure_named, benchmark.name).result())
+                    progress(len(finished.rows), len(chosen), benchmark.name)
+                # A worker that starts here leaves Ctrl-C to this process
+                with ignoring_interrupts():
+                    future = process.submit(_measure_named, benchmark.name)
+                finished.add(benchmark.name, future.result())
     if progress is not None:
         progress(len(chosen), len(chosen), "")
-    return results
+    return [finished.rows[benchmark.name] for benchmark in chosen]
 
 
 def _measure_named(name: str) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import platform
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
 
-from farhand.cli.options import JsonPath
-from farhand.report.output import check_file, counting, stdout, write_json
+from farhand.cli.options import JsonPath, Resume
+from farhand.report.output import check_file, counting, show_table, write_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Name = Annotated[
     str | None,
@@ -15,24 +19,34 @@ Name = Annotated[
 ]
 
 
-def bench(name: Name = None, json: JsonPath = None) -> None:
+def bench(name: Name = None, json: JsonPath = None, resume: Resume = False) -> None:
     """Measure how fast this machine runs Farhand.
 
     Each value stands beside its floor, the cost of the bare library calls that it needs, and beside
-    other software that does the same, all measured in the same run.
+    other software that does the same, all measured in the same run. Ctrl-C shows and keeps the
+    finished ones, and --resume continues on the same machine with the same code.
 
     Example: [bold]farhand bench tick/dual-arm --json bench.json[/bold]
     """
     check_file(json)
-    from farhand_lab.benchmarks import run as measure
+    from farhand.loop.interrupts import ending_workers
+    from farhand.running.resume import resumable
 
-    with counting("measuring") as progress:
-        results = measure(name, progress)
+    with resumable("bench", {"machine": platform.node()}, resume, json, None) as finished:
+        try:
+            with ending_workers(), counting("measuring") as progress:
+                from farhand_lab.benchmarks import run as measure
+
+                results = measure(name, progress, finished)
+        except KeyboardInterrupt:
+            if finished.rows:
+                show_table(_table(list(finished.rows.values())))
+            raise
     write_json(json, results)
-    stdout().print(_table(results))
+    show_table(_table(results))
 
 
-def _table(results: list[dict[str, Any]]) -> object:
+def _table(results: list[dict[str, Any]]) -> Table:
     from rich import box
     from rich.table import Table
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from farhand.cli.options import JsonPath, ReportFolder, Seed
+from farhand.cli.options import JsonPath, ReportFolder, Resume, Seed
 from farhand.errors import BadValue
-from farhand.report.output import check_file, check_folder, counting, stdout, write_json
+from farhand.report.output import check_file, check_folder, counting, say, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand_lab.harness import Entry, Verdict
@@ -32,30 +32,60 @@ def reproduce(
     json: JsonPath = None,
     mutations: Mutations = False,
     seed: Seed = 0,
+    resume: Resume = False,
 ) -> int:
     """Reproduce published results: pass, corrected (with the erratum) or differs (with the cause).
 
     The exit code is 0 for any verdict. With --mutations it is 1 if a broken part goes unnoticed.
+    Ctrl-C shows and keeps the finished ids (with --report and its plots, those of finished rigs),
+    and --resume continues with the same seed and code.
 
     Example: [bold]farhand reproduce dual-arm --report report --json results.json[/bold]
     """
     check_file(json)
     check_folder(report)
     if mutations:
-        if report is not None:
-            raise BadValue("--mutations writes no report; leave out --report")
+        if report is not None or resume:
+            raise BadValue("--mutations writes no report and keeps nothing to --resume")
         return _check_mutations(selections or [], json, seed)
+    from farhand.running.resume import resumable
     from farhand_lab import harness
     from farhand_lab import report as page
 
     keep = page.undrawn if report is None else page.drawn
-    with counting("reproducing") as progress:
-        entries = harness.run(*selections or (), progress=progress, seed=seed, keep=keep)
+    work = {"seed": seed, "plots": report is not None}
+    chosen = tuple(selections or ())
+    with resumable("reproduce", work, resume, json, report) as pieces:
+        finished = {key: page.from_row(row) for key, row in pieces.rows.items()}
+        try:
+            with counting("reproducing") as progress:
+                entries = harness.run(
+                    *chosen, progress=progress, seed=seed, keep=keep, finished=finished
+                )
+        except BaseException as error:
+            measured = list(finished.values())
+            for entry in _kept(measured, chosen, plots=report is not None):
+                pieces.add(f"{entry.group}/{entry.id}", page.to_row(entry))
+            if measured and isinstance(error, KeyboardInterrupt):
+                _show(measured)
+            raise
     write_json(json, [entry.to_json() for entry in entries])
     _show(entries)
     if report is not None:
-        stdout().print(f"report: {page.report(entries, report)}", soft_wrap=True)
+        say(f"report: {page.report(entries, report)}")
     return 0
+
+
+def _kept(entries: list[Entry], selections: tuple[str, ...], plots: bool) -> list[Entry]:
+    """What --resume need not measure again; plots need the runs that a whole rig shares."""
+    from farhand_lab import harness
+    from farhand_lab.report import undrawn
+
+    if not plots or not entries:
+        return undrawn(entries)
+    done = {f"{entry.group}/{entry.id}" for entry in entries}
+    missing = {item.group for item in harness.select(*selections) if item.key not in done}
+    return [entry for entry in entries if entry.group not in missing]
 
 
 def list_experiments() -> list[dict[str, str]]:

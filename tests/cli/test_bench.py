@@ -18,7 +18,7 @@ ROW = {
 
 def test_a_benchmark_stands_beside_its_floor_and_its_peers(farhand_command, tmp_path, monkeypatch):
     """The table and the JSON have the same rows."""
-    monkeypatch.setattr("farhand_lab.benchmarks.run", lambda name, progress: [ROW])
+    monkeypatch.setattr("farhand_lab.benchmarks.run", lambda name, progress, finished: [ROW])
     said = farhand_command("bench", "tick/dual-arm", "--json", tmp_path / "b.json")
     assert said.code == 0
     assert json.loads((tmp_path / "b.json").read_text()) == [ROW]
@@ -28,7 +28,7 @@ def test_a_benchmark_stands_beside_its_floor_and_its_peers(farhand_command, tmp_
 def test_an_unknown_benchmark_is_one_line(farhand_command, monkeypatch):
     """With the names there are."""
 
-    def run(name, progress):
+    def run(name, progress, finished):
         raise UnknownName("benchmark", name, ["tick/dual-arm"])
 
     monkeypatch.setattr("farhand_lab.benchmarks.run", run)

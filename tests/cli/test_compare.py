@@ -66,7 +66,7 @@ def test_rows_become_a_table_a_page_and_json(monkeypatch, tmp_path, farhand_comm
         "delay": 0.0,
         "refused": "needs a sensor",
     }
-    monkeypatch.setattr(comparison, "compare", lambda cases, progress: [ran, refused])
+    monkeypatch.setattr(comparison, "compare", lambda cases, progress, finished: [ran, refused])
     said = farhand_command(
         "compare",
         "dual-arm",
@@ -88,7 +88,7 @@ def test_settings_reach_every_case_and_the_page_names_them(monkeypatch, tmp_path
     """As ``farhand run`` takes them, for every law and delay."""
     asked = []
 
-    def compare(cases, progress):
+    def compare(cases, progress, finished):
         asked.extend(cases)
         return [
             {"law": case.law, "delay": case.delay, "settings": dict(case.settings), "refused": "no"}
@@ -201,7 +201,7 @@ def test_pictures_for_a_paper_are_a_column_wide_and_also_pdf(tmp_path):
 def test_ctrl_c_does_not_wait_for_the_workers(monkeypatch, farhand_command):
     """They are ended with what they do; what waits for them is not begun."""
 
-    def stuck(cases, progress):
+    def stuck(cases, progress, finished):
         worker = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60.0,))
         worker.start()
         try:

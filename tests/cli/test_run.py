@@ -22,6 +22,7 @@ import pytest
 from farhand.plants import SimulatedPlant
 from farhand.recording.loader import load
 from farhand.recording.recorder import record_orders
+from farhand.running import browser
 from farhand.running import run as running
 from farhand.running.rerun import rerun
 
@@ -363,6 +364,36 @@ def test_a_page_s_run_begins_with_its_first_visitor(farhand_command, tmp_path, m
     assert said.code == 0 and "begins with its first visitor" in said.out
     found = json.loads((tmp_path / "r.json").read_text())
     assert found["seconds"] == (0.2 if comes else 0.0) and pages[0].polls >= 20
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_open_shows_the_page_in_the_browser_or_says_what_to_open(
+    found, farhand_command, monkeypatch
+):
+    """The last line before the run is what a newcomer has to do."""
+    opened: list[str] = []
+    monkeypatch.setattr(
+        importlib.import_module("farhand.running.page"), "serve", lambda *how: ToyPage(how[-1])
+    )
+    monkeypatch.setattr("farhand.running.browser.has_browser", lambda: found)
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    said = farhand_command("run", "dual-arm", "--open", "--port", "1", "--seconds", "0.2")
+    assert said.code == 0
+    assert opened == ([ToyPage.address] if found else [])
+    expected = "your browser opens it now" if found else "open that address in one"
+    assert expected in said.out.partition("runs at http://127.0.0.1:1")[2]
+    assert farhand_command("run", "dual-arm", "--open", "--headless").code == 2
+
+
+def test_a_browser_needs_a_screen(monkeypatch):
+    """Over ssh there may be a text browser, which would take the terminal from the run."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("webbrowser.get", lambda: object())
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert not browser.has_browser()
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert browser.has_browser()
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])

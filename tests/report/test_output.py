@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
 
@@ -123,3 +124,24 @@ def test_lines_in_a_pipe_are_not_broken_at_the_width_of_a_terminal(monkeypatch, 
     monkeypatch.setenv("COLUMNS", "40")
     output.stdout().print(line)
     assert capsys.readouterr().out.count("\n") > 2
+
+
+def test_progress_shows_by_itself_when_the_first_piece_takes_long(capsys, monkeypatch):
+    """Nothing is silent for more than three seconds, whether or not it reports its progress."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(output, "MIN_SHOWN_S", 0.05)
+    with output.Bar("thinking"):
+        time.sleep(0.5)
+    assert "thinking" in capsys.readouterr().err
+    assert output.MIN_SHOWN_S < 3.0
+
+
+def test_sentences_break_between_words_and_numbers_keep_their_units(capsys, monkeypatch):
+    """On a terminal; a path stays whole, so that it can be copied."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "30")
+    path = "/a/path/that/is/longer/than/the/terminal.html"
+    output.say(f"  predicted to be calm: up to 600 N/m, and 100 N·s/m, see {path}")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["  predicted to be calm: up to", "  600 N/m, and 100 N·s/m, see", f"  {path}"]

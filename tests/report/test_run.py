@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+import numpy as np
 import pytest
 
+from farhand.report import arm_film
 from farhand.report import run as runreport
 from farhand.report.summary import result_of
 from farhand.rigs import Options, build_rig
 from farhand.running.run import drive
+from farhand.world import Wall
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +65,28 @@ def test_the_page_of_a_team_shows_it_moving_and_fetches_nothing(tmp_path):
     words = [label.get_text() for label in runreport.figure_of(drawing, rig, result).axes[0].texts]
     assert "set hand.damping=50 and 2 more" in words
     rig.close()
+
+
+def test_the_page_of_two_arms_shows_them_moving_without_a_browser_or_a_network(run, tmp_path):
+    """The film is drawn from the recorded joints: both tools move, and the wall is where it is."""
+    text = runreport.write_report(*run, tmp_path / "report").read_text()
+    film = json.loads(re.search(r"const film = (.*);", text).group(1))
+    arms = {arm["name"]: arm for arm in film["arms"]}
+    assert set(arms) == {"leader", "follower"}
+    for arm in arms.values():
+        tools = np.array(arm["points"])[:, -2:]
+        assert len(tools) == 15 and np.ptp(tools[:, 1]) > 20.0  # [mm]
+        assert len(arm["arrows"]) == len(arm["forces"]) == 15
+        joints = len(arm["points"][0]) // 2
+        assert {index for bone in arm["bones"] for index in bone} == set(range(joints))
+    assert len(film["wall"]) == 8
+    assert "http" not in re.sub(r"base64,[^\"]*", "", text)
+
+
+def test_the_film_puts_the_wall_where_the_follower_meets_it():
+    """Seen from the eye of the picture, the deepest tool lies inside the square."""
+    tool = np.array([[0.1, 0.3, 0.5], [0.45, 0.4, 0.6]])
+    corners = np.array(arm_film._corners(Wall(), tool)).reshape(4, 2)
+    middle = 1e3 * (arm_film.EYE @ tool[1]) * (1.0, -1.0)
+    np.testing.assert_allclose(corners.mean(axis=0), middle, atol=1.0)
+    assert arm_film._corners(None, tool) == []

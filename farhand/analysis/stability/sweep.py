@@ -28,6 +28,7 @@ def sweep(
     workers: int | None = None,
     ray: str | None = None,
     progress: Progress = lambda done, total, name: None,
+    rows: dict[str, Row] | None = None,
 ) -> list[Row]:
     """Do ``work`` for every item and return the rows in the items' order.
 
@@ -39,8 +40,10 @@ def sweep(
         workers: processes; one per core by default, 1 works in this process.
         ray: address of a Ray cluster (``auto``, ``local`` or ``ray://host:port``) to use instead.
         progress: called with how many are done, of how many, and the last name.
+        rows: finished ones by name; new rows are added as they come.
     """
-    rows = _read(done)
+    rows = {} if rows is None else rows
+    rows |= _read(done)
     left = [(index, item) for index, item in enumerate(items) if name(item) not in rows]
     total, count = len(items), len(items) - len(left)
     for index, row in _results(work, left, workers, ray):

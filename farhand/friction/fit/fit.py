@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from farhand.friction.fit.trust import coverage_warnings, mark_untrusted
 from farhand.friction.models.model import FRICTIONS, Friction, make
 
 Array = np.ndarray
+Progress = Callable[[int, int, str], None]
 
 TERMS: dict[str, Terms] = {
     "coulomb": Terms(viscous=False),
@@ -101,7 +103,12 @@ class Fit:
 
 
 def fit(
-    log: JointLog, model: str = "kfm", inertia: float | None = None, gravity: bool = False
+    log: JointLog,
+    model: str = "kfm",
+    inertia: float | None = None,
+    gravity: bool = False,
+    *,
+    progress: Progress = lambda done, total, name: None,
 ) -> Fit:
     """Fit a friction model, and inertia if it is not given.
 
@@ -110,6 +117,7 @@ def fit(
         model: one of :data:`TERMS`, or ``"auto"`` for the one with the least hold-out error.
         inertia: at the joint, [kg·m²]; estimated if None.
         gravity: also estimate a torque that follows sine and cosine of the position.
+        progress: called with how many models are fitted, of how many, and the name of the next.
 
     Raises:
         UnknownName: no such model.
@@ -124,7 +132,10 @@ def fit(
     ready = prepare(log, inertia)
     if model != "auto":
         return _fit(ready, model, inertia, gravity)
-    tried = {name: _fit(ready, name, inertia, gravity, compared=True) for name in AUTO}
+    tried: dict[str, Fit] = {}
+    for name in AUTO:
+        progress(len(tried), len(AUTO), name)
+        tried[name] = _fit(ready, name, inertia, gravity, compared=True)
     best = tried[AUTO[0]]
     for other in tried.values():
         gain = best.holdout_error - other.holdout_error

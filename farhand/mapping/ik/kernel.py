@@ -28,9 +28,11 @@ class _CompileNotice(event.Listener):
     shown = False
 
     def on_start(self, event: Any) -> None:
-        if not _CompileNotice.shown and sys.stderr.isatty():
-            notice = "compiling the inverse kinematics: half a minute, once per installation"
-            print(notice, file=sys.stderr)
+        # Not sys.stderr: beside a progress bar that is not the terminal itself
+        terminal = sys.__stderr__ is not None and sys.__stderr__.isatty()
+        if not _CompileNotice.shown and terminal:
+            notice = "compiling the inverse kinematics (once per installation, about 30 s) ..."
+            print(notice, file=sys.stderr, flush=True)
         _CompileNotice.shown = True
 
     def on_end(self, event: Any) -> None: ...
