@@ -318,7 +318,8 @@ function drawHand(context, project, tool, row) {
   context.arc(...to, 7, 0, 7);
   context.fill();
   context.stroke();
-  text(context, "hand", to[0] - 12, to[1] + 4, { align: "right", ink: colour.hand, bold: true, size: narrow.matches ? 11 : 13 });
+  const beside = narrow.matches ? [to[0] - 4, to[1] - 12, "center"] : [to[0] - 12, to[1] + 4, "right"];
+  text(context, "hand", beside[0], beside[1], { align: beside[2], ink: colour.hand, bold: true, size: 13 });
   drawArrow(context, project, tool, run.hand[0][row], colour.leader, 30);
 }
 
@@ -463,10 +464,11 @@ function sayVerdict() {
     verdict.innerHTML = `<b>✖ Stopped at ${run.stopped.time.toFixed(1)} s</b> <span>The safety guard stopped the arms: ${escaped(run.stopped.reason)}.${shook}</span>`;
   } else if (run.shakes || run.unsettled) {
     verdict.className = "bad";
-    const words = [];
-    if (run.unsettled) words.push(`The contact force still swings between ${run.unsettled[0].toFixed(0)} and ${run.unsettled[1].toFixed(0)} N at the end.`);
-    if (run.shakes) words.push(`Found: ${escaped(run.shakes)}.`);
-    verdict.innerHTML = `<b>≈ It shakes</b> <span>${words.join(" ")}</span>`;
+    const pace = /^the contact force .* at ([\d.]+ Hz)/.exec(run.shakes || "");
+    const words = run.unsettled
+      ? `The contact force still swings between ${run.unsettled.map((force) => force.toFixed(0)).join(" and ")} N at the end${pace ? `, at ${pace[1]}` : ""}.`
+      : `${escaped(run.shakes[0].toUpperCase() + run.shakes.slice(1))}.`;
+    verdict.innerHTML = `<b>≈ It shakes</b> <span>${words}</span>`;
   } else {
     const touched = chosen.wall ? `Largest contact force ${run.peak.contact.toFixed(0)} N.` : "Nothing to touch.";
     verdict.innerHTML = `<b>✓ Calm</b> <span>${touched} Largest tracking error ${(1e3 * run.peak.error).toFixed(0)} mm.</span>`;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,7 @@ def steps(
     longer = [delay for delay in grid.delays if delay > onset] or [onset]
     ranges = predictions[f"{law}/{wall:g}"]
     limit = ranges[0][1] if ranges else 0.0
-    peak = row(bare, onset).get("peak", {}).get("contact", 0.0)
-    held = row(layer, onset).get("peak", {}).get("contact", 0.0)
+    peak, held = (_newtons(row(around, onset)) for around in (bare, layer))
     texts = [
         (
             "Push",
@@ -137,25 +137,31 @@ def steps(
             onset,
             bare,
             f"At {onset:g} ms you push against news that is too old, and each correction is "
-            f"larger than the last: up to {peak:.0f} N. The prediction, made without any run, put "
-            f"the limit at {limit:.0f} ms.",
+            f"larger than the last: up to {peak} N. The prediction, made without any run, put the "
+            f"limit at {limit:.0f} ms.",
         ),
         (
             "Switch on a layer",
             onset,
             layer,
             f"Same delay, same wall, same hand. The layer {layer} counts energy at both ends and "
-            f"damps whatever was never put in. The largest contact force is now {held:.0f} N.",
+            f"damps whatever was never put in. The largest contact force is now {held} N.",
         ),
         (
             "Feel it calm down",
             longer[min(1, len(longer) - 1)],
             layer,
-            "A much longer delay, and still calm. The price: motion feels heavier, and the force "
-            "arrives late. Now try the other laws and walls: which ones never needed the layer?",
+            "A much longer delay, and still calm. The price: motion feels heavier, and the hand "
+            "no longer feels exactly what the wall gets. Now try the other laws and walls: which "
+            "of them never needed the layer?",
         ),
     ]
     return [
         {"title": title, "text": text, "law": law, "wall": wall, "layer": around, "delay": delay}
         for title, delay, around, text in texts
     ]
+
+
+def _newtons(row: dict[str, Any]) -> int:
+    """The largest contact force, rounded as the page does; 0 for a run that was refused."""
+    return math.floor(row.get("peak", {}).get("contact", 0.0) + 0.5)
