@@ -470,8 +470,9 @@ function sayVerdict() {
       : `${escaped(run.shakes[0].toUpperCase() + run.shakes.slice(1))}.`;
     verdict.innerHTML = `<b>≈ It shakes</b> <span>${words}</span>`;
   } else {
-    const touched = chosen.wall ? `Largest contact force ${run.peak.contact.toFixed(0)} N.` : "Nothing to touch.";
-    verdict.innerHTML = `<b>✓ Calm</b> <span>${touched} Largest tracking error ${(1e3 * run.peak.error).toFixed(0)} mm.</span>`;
+    const { contact, hand, error } = run.peak;
+    const touched = chosen.wall ? `${contact.toFixed(0)} N at the wall, ` : "";
+    verdict.innerHTML = `<b>✓ Calm</b> <span>At most ${touched}${hand.toFixed(0)} N at the hand; tracking error up to ${(1e3 * error).toFixed(0)} mm.</span>`;
   }
 }
 

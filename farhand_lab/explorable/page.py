@@ -152,8 +152,8 @@ def steps(
             longer[min(1, len(longer) - 1)],
             layer,
             "A much longer delay, and still calm. The price: motion feels heavier, and the hand "
-            "no longer feels exactly what the wall gets. Now try the other laws and walls: which "
-            "of them never needed the layer?",
+            "no longer feels exactly what the wall gets. Now try the other laws: which of them "
+            "never needed a layer, and what does the hand feel instead?",
         ),
     ]
     return [
