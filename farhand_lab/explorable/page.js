@@ -137,6 +137,7 @@ function drawArms() {
     text(context, said, x, 35, { align });
   });
   drawLink(context, w, row);
+  if (run && run.refused) text(context, "No run: choose another law or layer", half, (top + h) / 2, { align: "center", ink: colour.soft, size: 16 });
   if (row < 0) return;
   roles.forEach(([role], side) => {
     context.save();
@@ -457,7 +458,7 @@ function sayVerdict() {
   verdict.className = "";
   if (run.refused) {
     verdict.className = "refused";
-    verdict.innerHTML = `<b>– Not possible</b> <span>${escaped(run.refused)}</span>`;
+    verdict.innerHTML = `<b>– Not possible</b> <span>${escaped(run.refused[0].toUpperCase() + run.refused.slice(1))}.</span>`;
   } else if (run.stopped) {
     verdict.className = "bad";
     const shook = run.shakes ? ` Before that, ${escaped(run.shakes)}.` : "";
@@ -468,7 +469,9 @@ function sayVerdict() {
     const words = run.unsettled
       ? `The contact force still swings between ${run.unsettled.map((force) => force.toFixed(0)).join(" and ")} N at the end${pace ? `, at ${pace[1]}` : ""}.`
       : `${escaped(run.shakes[0].toUpperCase() + run.shakes.slice(1))}.`;
-    verdict.innerHTML = `<b>≈ It shakes</b> <span>${words}</span>`;
+    // Without an oscillation that was found, it shakes if it comes off the wall
+    const shakes = run.shakes || run.unsettled[0] < 0.1 * run.unsettled[1];
+    verdict.innerHTML = `<b>≈ ${shakes ? "It shakes" : "Not settled"}</b> <span>${words}</span>`;
   } else {
     const { contact, hand, error } = run.peak;
     const touched = chosen.wall ? `${contact.toFixed(0)} N at the wall, ` : "";
@@ -494,7 +497,8 @@ function sayMargin() {
   });
   at("margin-calm").innerHTML = bar.join("");
   at("margin-now").style.left = `${100 * placeOf(chosen.delay)}%`;
-  const covered = chosen.layer !== "none";
+  const row = data.runs[nameOf(chosen.law, chosen.layer, chosen.wall, chosen.delay)];
+  const covered = chosen.layer !== "none" && row && !row.refused;
   at("margin").classList.toggle("covered", covered);
   const limit = calm.length ? calm[0][1] : -1, most = data.delays.at(-1);
   const here = calm.findIndex(([low, high]) => low <= chosen.delay && chosen.delay <= high);
