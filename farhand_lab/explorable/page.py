@@ -77,7 +77,7 @@ def write_page(
         "COLOURS": "".join(f"--{name}: {palette.css(c)}; " for name, c in COLOURS.items()),
         "VERSION": farhand.__version__,
         # "</" would end the script
-        "DATA": json.dumps(data, separators=(",", ":")).replace("</", "<\\/"),
+        "DATA": json.dumps(data, separators=(",", ":"), sort_keys=True).replace("</", "<\\/"),
         "SCRIPT": (HERE / "page.js").read_text(encoding="utf-8"),
     }
     for name, text in parts.items():
