@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-lowest test-pythons docs reproduce oracle mutants bench soak sizes clean
+.PHONY: help demo check test test-lowest test-pythons docs explorable reproduce oracle mutants bench soak sizes clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test-pythons: ## the quick tests on Python 3.11, 3.12 and 3.13, where they are i
 docs: $(VENV)/.installed-docs ## the documentation site, warnings are errors; into out/docs
 	@$(BIN)/python -m sphinx -W --keep-going -n -q docs out/docs
 	@echo "the site is in out/docs/index.html"
+
+explorable: $(VENV)/.installed ## the page of the site on which delay shakes two arms, 189 runs; into out/docs
+	@$(BIN)/python -m farhand_lab.explorable --out out/docs/explorable.html
 
 reproduce: $(VENV)/.installed ## reproduce the published results; report in out/results, summary in docs/results
 	@$(BIN)/farhand reproduce --report out/results --json docs/results/reproduce.json

@@ -27,6 +27,7 @@ extensions = [
     "references",
     "results_pages",
     "local_files",
+    "explorable_page",
 ]
 exclude_patterns = ["_build", "_site", "_static"]
 nitpicky = True
