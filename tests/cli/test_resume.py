@@ -47,7 +47,7 @@ def measure(case):
     slow = case.law == "position-force"
     piece(("slow " if slow else "") + case.law)
     shaken = {"inertia": 1.0, "frequency": [1.0], "free": [1.0], "soft": [1.0]}
-    row = {"law": case.law, "delay": case.delay, "settings": {}, "impedance": shaken}
+    row = {"law": case.law, "delay": case.delay, "settings": {}, "impedance": shaken, "stops": {}}
     return {**row, "metrics": dict.fromkeys(UNITS, 1.0)}
 
 def own_inertia(rig, settings=()):

@@ -292,7 +292,7 @@ class ToyPage:
     """A page whose operator presses stop at once."""
 
     address = "http://127.0.0.1:1"
-    alive = True
+    alive, watch_address = True, ""
 
     def __init__(self, commands) -> None:
         self.commands, self.polls, self.closed = commands, 0, False
@@ -366,6 +366,9 @@ def test_a_page_s_run_begins_with_its_first_visitor(farhand_command, tmp_path, m
     assert found["seconds"] == (0.2 if comes else 0.0) and pages[0].polls >= 20
 
 
+OPENED = ("run", "dual-arm", "--open", "--port", "1", "--seconds", "0.2", "--no-wait")
+
+
 @pytest.mark.parametrize("found", [True, False])
 def test_open_shows_the_page_in_the_browser_or_says_what_to_open(
     found, farhand_command, monkeypatch
@@ -377,7 +380,7 @@ def test_open_shows_the_page_in_the_browser_or_says_what_to_open(
     )
     monkeypatch.setattr("farhand.running.browser.has_browser", lambda: found)
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
-    said = farhand_command("run", "dual-arm", "--open", "--port", "1", "--seconds", "0.2")
+    said = farhand_command(*OPENED)
     assert said.code == 0
     assert opened == ([ToyPage.address] if found else [])
     expected = "your browser opens it now" if found else "open that address in one"
