@@ -107,9 +107,9 @@ def test_a_comparison_that_does_not_fit_is_told_in_sentences(monkeypatch, capsys
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "60")
     metrics = {name: {"value": 1.0, "unit": unit} for name, unit in UNITS.items()}
-    row = {"law": "four-channel-sensorless", "delay": 20.0, "metrics": metrics}
+    row = {"law": "four-channel-sensorless", "delay": 20.0, "metrics": metrics, "stops": {}}
     paper.show_comparison([row])
     shown = ANSI.sub("", capsys.readouterr().out)
     assert shown.startswith("four-channel-sensorless\n  delay 20 ms") and "…" not in shown
-    assert "hard 1.000 N/m" in " ".join(shown.split())
+    assert "hard 1 N/m" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= 60

@@ -42,7 +42,7 @@ def test_parquet_and_csv_hold_the_same_numbers_to_the_bit(demo, tmp_path):
     assert late[-1] == 3_000_000 and late[0] == 0
     events = pyarrow.parquet.read_table(tmp_path / "p" / "events.parquet").to_pylist()
     assert (
-        json.loads(next(e["data"] for e in events if e["text"].startswith("set hand.drag")))["tick"]
+        json.loads(next(e["data"] for e in events if e["text"].startswith("hand.drag is")))["tick"]
         == 700
     )
     assert json.loads((tmp_path / "c" / "about.json").read_text())["options"]["scenario"] == "free"
