@@ -26,6 +26,20 @@ def test_a_merged_load_makes_the_model_that_of_an_arm_with_it():
     np.testing.assert_allclose(arm.bias, truth.bias, atol=1e-10)
 
 
+def test_a_second_load_takes_the_place_of_the_first():
+    """As when guiding goes on after a stop: nothing is carried twice."""
+    robot = load_robot("rx160")
+    once, twice = Arm.of(robot), Arm.of(robot)
+    Payload(once).merge(LOAD)
+    payload = Payload(twice)
+    for load in (Load(4.0, np.zeros(3)), LOAD, LOAD):
+        payload.merge(load)
+    for arm in (once, twice):
+        arm.update(robot.home, np.full(6, 0.3))
+    np.testing.assert_array_equal(twice.M, once.M)
+    np.testing.assert_array_equal(twice.gravity, once.gravity)
+
+
 def test_removing_it_restores_the_model_to_the_bit():
     """Also after it was merged twice: a second load takes the place of the first."""
     arm = Arm.of(load_robot("rx160"))

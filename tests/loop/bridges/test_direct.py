@@ -336,3 +336,16 @@ def test_a_law_that_needs_observers_is_refused_between_stations_without_them(dua
         Mismatch, match="'four-channel-sensorless' needs torque-driven arms on both sides"
     ):
         DirectBridge(FourChannelSensorless(), *stations)
+
+
+@pytest.mark.parametrize("settings", [[], LINKED], ids=["direct", "linked"])
+def test_each_engagement_rearms_both_plants(dual_arm, settings, monkeypatch):
+    """What a plant latches until the next engagement, such as a saturated sensor, ends there."""
+    run = dual_arm(law="position-position", scenario="rest", settings=settings)
+    rearmed: list[str] = []
+    for station in (run.leader, run.follower):
+        monkeypatch.setattr(station.plant, "rearm", lambda name=station.name: rearmed.append(name))
+    run.post("0.3:release", "0.8:engage").on(0.7)
+    before = len(rearmed)
+    run.on(0.3)
+    assert sorted(rearmed[before:]) == ["follower", "leader"]
