@@ -215,7 +215,7 @@ def say(line: str | Text, style: str = "") -> None:
 
 
 def say_error(line: str) -> None:
-    """Print ``farhand: `` and a sentence on stderr, in the way of :func:`say`."""
+    """Print a sentence on stderr after the name of the program, in the way of :func:`say`."""
     text = f"farhand: {line}"
     if sys.stderr.isatty():
         text = "\n".join(_wrapped(text, shutil.get_terminal_size().columns))
