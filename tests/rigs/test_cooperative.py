@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import FarhandError
+from farhand.parameters import assign
 from farhand.rigs import Options, Rig, build_rig, scenarios_of
 from farhand.rigs.cooperative.guiding import Guided
 from farhand.rigs.cooperative.jobs import Job
@@ -71,6 +72,22 @@ def test_the_arms_share_nothing_but_the_world():
     rig.session.stations[1].controller.zone = rig.session.stations[2].controller.zone
     assert any("DeadZone" in name for name in shared_between(rig)[0])
     rig.close()
+
+
+@pytest.mark.parametrize("scenario", ["carry", "guide"])
+def test_a_gain_of_one_arm_is_not_that_of_another(scenario):
+    """Each arm has loops of its own, made from the same published numbers."""
+    rig = build_rig("cooperative", Options(scenario=scenario))
+    try:
+        before = dict(path[:2] for path in rig.parameters())
+        for path in ("follower_1.force.kp", "follower_1.loop.kpo"):
+            assign(rig.session.parameters, path, 1.5 * float(before[path]))
+        after = dict(path[:2] for path in rig.parameters())
+        others = [p for p in before if not p.startswith("follower_1.") and p in after]
+        assert [p for p in others if str(before[p]) != str(after[p])] == []
+        assert after["follower_1.force.kp"] == 1.5 * before["follower_1.force.kp"]
+    finally:
+        rig.close()
 
 
 def test_a_cell_reads_what_the_grip_does_to_its_own_arm(ran):
