@@ -5,6 +5,7 @@ the mobile base.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import Mismatch, UnknownName
 from farhand.rigs import Options, Rig, build_rig
+from farhand.rigs.hazardous.gripper import CODES, AtFollower
 from tests.conftest import Run
 
 CALM = [("follower.sensor.noisy", False), ("follower.sensor.shaken", False)]
@@ -255,3 +257,15 @@ def test_a_turned_vehicle_is_driven_and_felt_in_its_own_axes(hazardous):
     start = run.signal("follower", "q", 4.4)[0, :2]
     assert np.arctan2(y - start[1], x - start[0]) == pytest.approx(yaw, abs=0.1)
     assert run.trips == []
+
+
+@pytest.mark.parametrize("ring", [-1, 1])
+def test_the_jaws_stand_still_once_the_link_is_lost(ring):
+    """Whatever the ring said in the last packet; they go on when the link is back."""
+    incoming = SimpleNamespace(buttons=CODES[ring])
+    end = SimpleNamespace(trip=None, endpoint=SimpleNamespace(incoming=incoming))
+    assert AtFollower(end).ring() == ring
+    end.trip = object()
+    assert AtFollower(end).ring() == 0
+    end.trip = None
+    assert AtFollower(end).ring() == ring
