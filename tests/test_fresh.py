@@ -121,7 +121,7 @@ def row(*values: Any) -> np.ndarray:
 
 
 def steps(step: Callable[[Any, Draw], Any], count: int = 60) -> Callable[[Any, Draw], Rows]:
-    """So many steps, each of which answers with a number, an array or a tuple of them."""
+    """A number of steps, each of which answers with a number, an array or a tuple of them."""
 
     def feed(x: Any, draw: Draw) -> Rows:
         answers = (step(x, draw) for _ in range(count))
@@ -174,9 +174,9 @@ def ask(x: Any, draw: Draw, robot: str = "ur5e", **asks: Any) -> Any:
     for name, value in asks.items():
         setattr(request, name, value)
     moved(draw, robot)
-    told, follows = x.step(request, next(CLOCK)).value, getattr(x, "tracking", x)
+    commanded, follows = x.step(request, next(CLOCK)).value, getattr(x, "tracking", x)
     is_tracking = isinstance(follows, TrackingController)
-    return (follows.reference, STATUS_INDEX[x.status]) if is_tracking else told
+    return (follows.reference, STATUS_INDEX[x.status]) if is_tracking else commanded
 
 
 def trip(x: Any, draw: Draw) -> None:
@@ -381,19 +381,23 @@ def latch(x: Latch, draw: Draw) -> tuple:
 
 
 class Puppet(Plant):
-    """A plant that is where it is put, and keeps what it is told."""
+    """A plant that is where it is put, and keeps what it is commanded."""
 
     name, accepts = "puppet", frozenset({JointTorque, Brake})
 
     def __init__(self, nv: int = 3) -> None:
-        self.actuated, self.sample, self.told = np.ones(nv, bool), Sample(nv, nv), np.zeros(nv + 1)
+        self.actuated, self.sample, self.commanded = (
+            np.ones(nv, bool),
+            Sample(nv, nv),
+            np.zeros(nv + 1),
+        )
 
     def read(self, now_ns: int) -> Sample:
         self.sample.time_ns = now_ns
         return self.sample
 
     def write(self, command: Any, now_ns: int) -> None:
-        self.told = row(command.value, isinstance(command, Brake))
+        self.commanded = row(command.value, isinstance(command, Brake))
 
     def move(self, draw: Draw, force: float = 1.0) -> int:
         """Put it anywhere, touched; the time of the next tick, [ns]."""
@@ -416,7 +420,7 @@ def tick(x: Station, draw: Draw) -> tuple:
     now_ns = puppet.move(draw)
     x.sense(now_ns)
     x.act(now_ns)
-    return puppet.told, x.arm.position, x.side.wrench, x.valid, x.guard.trip is None
+    return puppet.commanded, x.arm.position, x.side.wrench, x.valid, x.guard.trip is None
 
 
 def stop_station(x: Station, draw: Draw) -> None:
@@ -447,7 +451,7 @@ def across(x: Any, draw: Draw) -> tuple:
     for one in stations:
         one.act(now_ns)
     felt = [end.contribution for bridge in bridges for end in (bridge.a, bridge.b)]
-    return *(puppet_of(one.plant).told for one in stations), *(one.wrench for one in felt)
+    return *(puppet_of(one.plant).commanded for one in stations), *(one.wrench for one in felt)
 
 
 def couple_and_part(x: Any, draw: Draw) -> Rows:
@@ -542,7 +546,7 @@ def sample(x: Any, draw: Draw, force: float = 1.0) -> tuple:
     x.write(JointTorque(len(puppet.actuated)), now_ns)
     seen = x.read(now_ns)
     rest = () if isinstance(x, FilteredPlant) else (seen.v, seen.wrench, *x.tape)
-    return seen.q, puppet.told, x.fault is None, *rest
+    return seen.q, puppet.commanded, x.fault is None, *rest
 
 
 def cut_off(x: Any, draw: Draw) -> None:
@@ -643,7 +647,7 @@ CASES = [
         NullSpaceHold,
         steps(lambda x, draw: x.torque(moved(draw, "iiwa14"), DT)),
         begin=keep_posture,
-        kept="its store: energy that was spent is not lent anew with each engagement",
+        kept="its store: energy that was spent is not lent again with each engagement",
     ),
     Case(
         "squeeze",

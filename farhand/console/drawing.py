@@ -37,7 +37,7 @@ NAME_ABOVE = 0.15  # [m], over the highest joint of a robot behind others
 LAYERS = ("forces", "trails", "limits", "contacts")
 """Parts of the picture that can be hidden."""
 
-MIN_TURN = 2e-5  # [rad] or [m]; a joint that moved less is not drawn anew
+MIN_TURN = 2e-5  # [rad] or [m]; a joint that moved less is not drawn again
 MIN_ERROR_M = 0.003  # of the tool's position; less is not drawn
 
 

@@ -55,7 +55,7 @@ class Visitor:
     lines: set[ServerConnection] = field(default_factory=set)
     left: float = 0.0  # when the last line was closed, by the monotonic clock, [s]
     signals: list[str] = field(default_factory=list)  # that are plotted
-    told: int = -1  # number of the last run whose particulars were sent
+    run_sent: int = -1  # number of the last run whose particulars were sent
 
 
 class Live:
@@ -102,7 +102,7 @@ class Live:
             visitor.may_drive = may_drive
             visitor.lines.add(connection)
             self.drives(number)
-            visitor.told = -1
+            visitor.run_sent = -1
         self.arrived.set()
         try:
             async for text in connection:
@@ -155,7 +155,7 @@ class Live:
             present = [visitor for visitor in self.visitors.values() if visitor.lines]
             holder = self.visitors.get(self.driver)
         news = (text, self.driver, len(present))
-        fresh = news != self._sent or any(visitor.told != self._run for visitor in present)
+        fresh = news != self._sent or any(visitor.run_sent != self._run for visitor in present)
         if now - self._sent_at < (MIN_PERIOD_S if fresh or self._plotting() else HEARTBEAT_S):
             return
         self._sent, self._sent_at = news, now
@@ -164,8 +164,8 @@ class Live:
             drives = visitor.number == self.driver
             you = json.dumps(wheel | {"drives": drives, "may_drive": visitor.may_drive})
             parts = [f'"state":{text}', f'"wheel":{you}']
-            if visitor.told != self._run:
-                visitor.told = self._run
+            if visitor.run_sent != self._run:
+                visitor.run_sent = self._run
                 parts.append(f'"about":{self._about}')
             if rows := self._plotted(visitor):
                 parts.append(f'"plot":{rows}')

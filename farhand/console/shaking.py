@@ -81,8 +81,8 @@ class Recent:
 class Shaking:
     """Says what shakes now, by the rule by which ``farhand run`` says it after a run.
 
-    Shaking slower than about 1.3 Hz is told only if :attr:`Prediction.motion` knows what the hand
-    means to do, and after six seconds of it.
+    Shaking slower than about 1.3 Hz is reported only if :attr:`Prediction.motion` knows what the
+    hand means to do, and after six seconds of it.
 
     Args:
         reader: of the session's ring, for this alone.

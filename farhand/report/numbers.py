@@ -11,7 +11,7 @@ SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | None, digits: int = 3, resolution: float = RESOLUTION) -> str:
-    """So many digits, without an exponent where a person would not write one.
+    """A number with this many digits, without an exponent where a person would not write one.
 
     Args:
         value: None is a dash.

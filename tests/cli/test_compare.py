@@ -138,8 +138,8 @@ def test_a_trip_is_told_in_the_terminal_and_in_the_report(tmp_path, capsys):
     rows = [stopped("admittance", 20.0, "hard")]
     command.show_comparison(rows)
     said = capsys.readouterr().out
-    told = "follower stopped at 2.3 s: elbow at 3.2 rad/s (limit 3.1 rad/s)"
-    assert f"admittance at 20 ms, at the hard wall: {told}" in " ".join(said.split())
+    stop = "follower stopped at 2.3 s: elbow at 3.2 rad/s (limit 3.1 rad/s)"
+    assert f"admittance at 20 ms, at the hard wall: {stop}" in " ".join(said.split())
     page = command.write_page("dual-arm", rows, tmp_path).read_text(encoding="utf-8")
     assert page.count('<td class="stopped">stopped at 2.3 s</td>') == 3
     assert "<td>elbow at 3.2 rad/s (limit 3.1 rad/s)</td>" in page

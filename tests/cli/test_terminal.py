@@ -39,7 +39,7 @@ def check(width: int, shown: str, whole: str) -> None:
 
 @pytest.fixture
 def at_width(monkeypatch, farhand_command):
-    """Call a command on a terminal that is so many columns wide."""
+    """Call a command on a terminal of that many columns."""
 
     def call(width: int, *words: object):
         monkeypatch.setenv("FORCE_COLOR", "1")

@@ -1,4 +1,4 @@
-"""The page's own line: who drives, who may only watch, and what everybody is told."""
+"""The page's own line: who drives, who may only watch, and what everybody hears."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def heard(line: ClientConnection, live: Live, part: str) -> Any:
     raise AssertionError(f"no {part}")
 
 
-def test_everybody_is_told_the_state_the_wheel_and_the_plotted_signals(live, port):
+def test_everybody_gets_the_state_the_wheel_and_the_plotted_signals(live, port):
     """A signal that has no value is a gap, not a zero; the particulars come once."""
     with come(port, "1") as line:
         assert heard(line, live, "about") == {"rig": "dual-arm"}

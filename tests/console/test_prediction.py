@@ -1,4 +1,4 @@
-"""The prediction follows every live change, and shaking is told while it lasts."""
+"""The prediction follows every live change, and shaking is reported while it lasts."""
 
 from __future__ import annotations
 
@@ -124,17 +124,17 @@ def ring(monkeypatch):
     made.telemetry.close()
 
 
-def test_shaking_is_told_while_it_lasts_and_not_after(ring):
+def test_shaking_is_texts_while_it_lasts_and_not_after(ring):
     """Within three seconds; two seconds later, calm is calm again."""
     watch = Shaking(Reader(ring.telemetry.path), ABOUT)
     assert set(ring.run(2.0, 0.0, 4.0, watch)) == {""}
-    told = ring.run(3.0, 12.0, 4.0, watch)
-    assert told[-1].startswith("it shakes: the contact force oscillates by ±12 N at 4 Hz")
-    assert " from " not in told[-1]
+    texts = ring.run(3.0, 12.0, 4.0, watch)
+    assert texts[-1].startswith("it shakes: the contact force oscillates by ±12 N at 4 Hz")
+    assert " from " not in texts[-1]
     assert ring.run(2.0, 0.0, 4.0, watch)[-1] == ""
 
 
-def test_slow_shaking_is_told_unless_the_hand_means_it(ring):
+def test_slow_shaking_is_texts_unless_the_hand_means_it(ring):
     """A scenario that stands still means no swing; a visitor who drags to and fro does."""
     still = Prediction("")
     still.motion = lambda times: np.zeros((len(times), 3))
