@@ -14,13 +14,14 @@ import mujoco
 import numpy as np
 
 from farhand.analysis.history import History
+from farhand.report.figures import FOLLOWER, LEADER
 from farhand.report.team_film import EYE
 from farhand.rigs import Rig
 from farhand.world import Wall, World
 
 Array = np.ndarray
 
-COLOURS = {"leader": "#1f6fb4", "follower": "#d9730d"}
+COLOURS = {"leader": LEADER, "follower": FOLLOWER}
 FRAME_S = 0.1
 """Time between two drawings, [s]; longer if there would be too many."""
 

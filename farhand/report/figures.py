@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MAX_POINTS = 4000
 """Points per line; more cannot be distinguished on the page."""
 
+LEADER, FOLLOWER = "#d55e00", "#0072b2"
+"""As on the console page: orange leads, blue follows."""
+
 DARK, GREY, BAND = "#39424e", "#9aa4b1", "#eef1f4"
 
 STYLES: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ import numpy as np
 
 from farhand.analysis.history import History
 from farhand.analysis.team import TeamMetrics
-from farhand.report.figures import BAND, DARK, dress, new_figure, thinned
+from farhand.report.figures import BAND, DARK, FOLLOWER, LEADER, dress, new_figure, thinned
 from farhand.report.numbers import number
 from farhand.report.page import Animation, ReportPage
 from farhand.report.summary import Numbers, Result, arms_of, headline, is_team, lines, team_headline
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LEADER, FOLLOWER, TRIP = "#1f6fb4", "#d9730d", "#b3261e"
+TRIP = "#b3261e"
 ABOVE = ("data", "axes fraction")
 
 PLOT_WIDTH = 130
