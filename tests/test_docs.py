@@ -282,7 +282,7 @@ def test_the_published_results_say_how_old_they_are(tmp_path, monkeypatch):
 
     monkeypatch.syspath_prepend(ROOT / "docs" / "results")
     page = importlib.import_module("summarise")
-    monkeypatch.setattr(page, "HERE", tmp_path)
+    monkeypatch.setattr(page, "HERE", tmp_path / "docs")
     git("init", "-q")
     first = commit("farhand/arm.py")
     commit("docs/index.md")

@@ -173,7 +173,12 @@ def age(results: list[Result]) -> str:
     commit = commit_of(results)
     if not commit:
         return "the published results do not name one commit: run 'make reproduce'"
-    what = [f"{commit.rstrip('+')}..HEAD", "--", "farhand", "farhand_lab"]
+    what = [
+        f"{commit.rstrip('+')}..HEAD",
+        "--",
+        ":/farhand",
+        ":/farhand_lab",
+    ]  # from the top of the tree
     answers = [
         subprocess.run(["git", "-C", str(HERE), *words, *what], capture_output=True, text=True)
         for words in (("rev-list", "--count"), ("diff", "--name-only"))
