@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pinocchio as pin
 
+from farhand.compiled import enabled
 from farhand.errors import BadValue, ModelError
+from farhand.rigid_body import RigidBody, take, terms
 from farhand.robots import Placement, Robot
 from farhand.robots.springs import JointSpring
 
@@ -35,12 +37,18 @@ class Arm:
         gravity: torque g that holds the arm at rest against its weight and its springs, [N·m].
         spring: the springs' share of it, [N·m].
         J: Jacobian of the tool, 6 × nv: twist of the tool point in world axes per joint velocity.
+        drift: J̇ v, the tool's acceleration while no joint accelerates, [m/s²], [rad/s²].
         position: tool in world, [m].
         rotation: rotation matrix of the tool in world.
         twist: tool twist in world axes at the tool point, [m/s] and [rad/s].
         viscous: joint viscous friction the model knows of (the diagonal of D), [N·m·s/rad];
             Pinocchio's dynamics leave it out.
         springs: passive springs by the number of their joint's velocity.
+        state: q, v, position, rotation (column by column), twist, M, J, bias, gravity, drift and
+            viscous in one array.
+        recorded: the first five of them, in one array.
+        pose: position, rotation and twist in one array.
+        body: the arm as its compiled terms know it; None where Pinocchio computes them.
     """
 
     springs: Mapping[int, JointSpring] = {}
@@ -53,21 +61,25 @@ class Arm:
         self.data = model.createData()
         self.tool = tool
         self.nq, self.nv = model.nq, model.nv
-        self.viscous = np.broadcast_to(np.asarray(viscous, dtype=float), (self.nv,)).copy()
         self._frame = model.getFrameId(tool, pin.FrameType.OP_FRAME)
-        self.motion = np.concatenate([pin.neutral(model), np.zeros(self.nv)])
-        self.q, self.v = self.motion[: self.nq], self.motion[self.nq :]
-        self.twist = np.zeros(6)
-        # attribute reads cost 0.3 µs each; these views stay valid for the life of `data`
-        data = self.data
-        self.M: Array = data.M
-        self.gravity: Array = data.g
-        self.bias: Array = data.nle
-        placement = data.oMf[self._frame]
-        self.position, self.rotation = placement.translation, placement.rotation
-        self.J = np.zeros((6, self.nv), order="F")
-        self.spring = np.zeros(self.nv)
-        self.update(self.q, self.v)
+        self._lay_out()
+        self.viscous[:] = viscous
+        self.body = RigidBody(model, self._frame) if enabled() and RigidBody.suits(model) else None
+        self.update(pin.neutral(model), np.zeros(self.nv))
+
+    def _lay_out(self) -> None:
+        """Make one array of all terms, and a view of it for each."""
+        nq, nv = self.nq, self.nv
+        sizes = (nq, nv, 3, 9, 6, nv * nv, 6 * nv, nv, nv, 6, nv)
+        self.state = np.zeros(sum(sizes))
+        parts = np.split(self.state, np.cumsum(sizes)[:-1])
+        self.q, self.v, self.position, columns, self.twist = parts[:5]
+        inertia, jacobian, self.bias, self.gravity, self.drift, self.viscous = parts[5:]
+        self.rotation = columns.reshape(3, 3).T
+        self.M, self.J = inertia.reshape(nv, nv), jacobian.reshape(6, nv)
+        self.motion, self.recorded = self.state[: nq + nv], self.state[: nq + nv + 18]
+        self.pose = self.state[nq + nv : nq + nv + 18]
+        self.spring = np.zeros(nv)
 
     @classmethod
     def of(
@@ -110,20 +122,42 @@ class Arm:
 
     def compute(self) -> None:
         """Compute all terms at the state that ``motion`` holds."""
-        model, data = self.model, self.data
-        pin.computeAllTerms(model, data, self.q, self.v)
-        pin.updateFramePlacement(model, data, self._frame)
-        self.J = pin.getFrameJacobian(model, data, self._frame, _WORLD_ALIGNED)
-        if self.nv == 1:  # Pinocchio hands back a one-column Jacobian as a vector
-            self.J = self.J.reshape(6, 1)
-        self.J.dot(self.v, self.twist)
-
-    @property
-    def drift(self) -> Array:
-        """J̇ v: the tool's acceleration while the joints do not accelerate, [m/s²], [rad/s²]."""
+        if self.body is not None:
+            terms(self.body.links, self.body.parents, self.body.bodies, self.state)
+            return
         model, data, frame = self.model, self.data, self._frame
-        drift: Array = pin.getFrameClassicalAcceleration(model, data, frame, _WORLD_ALIGNED).vector
-        return drift
+        pin.computeAllTerms(model, data, self.q, self.v)
+        pin.updateFramePlacement(model, data, frame)
+        placement, J = data.oMf[frame], pin.getFrameJacobian(model, data, frame, _WORLD_ALIGNED)
+        self.position[:], self.rotation[:] = placement.translation, placement.rotation
+        # Pinocchio hands back a one-column Jacobian as a vector
+        self.J[:] = J.reshape(self.J.shape)
+        self.J.dot(self.v, self.twist)
+        self.M[:], self.bias[:], self.gravity[:] = data.M, data.nle, data.g
+        drift = pin.getFrameClassicalAcceleration(model, data, frame, _WORLD_ALIGNED)
+        self.drift[:] = drift.vector
+
+    def take(self, values: Array, bounds: Array) -> int:
+        """Take over a sample that lies well inside its bounds, and compute all terms.
+
+        Args:
+            values: of the sample: q, v and the wrench.
+            bounds: of the guard: middle and one over the reach of each value, and two corners of
+                the workspace.
+
+        Returns:
+            0 if a value may be out of bounds, and nothing is done; 1; 2 if the tool is outside its
+            workspace.
+        """
+        body = self.body
+        if body is None or bounds.shape[1] != len(values):
+            return 0
+        return int(take(values, bounds, body.links, body.parents, body.bodies, self.state))
+
+    def refresh(self) -> None:
+        """Take masses and inertias from the model again, after they were changed."""
+        if self.body is not None:
+            self.body.refresh()
 
     @property
     def coriolis(self) -> Array:
@@ -156,6 +190,16 @@ class SprungArm(Arm):
     def compute(self) -> None:
         """Compute all terms, then add the springs to what holds the arm."""
         super().compute()
+        self._add_springs()
+
+    def take(self, values: Array, bounds: Array) -> int:
+        """As an arm without springs does, then add them."""
+        taken = super().take(values, bounds)
+        if taken:
+            self._add_springs()
+        return taken
+
+    def _add_springs(self) -> None:
         for joint, spring in self.springs.items():
             torque = spring.torque(float(self.q[joint]))
             self.spring[joint] = torque

@@ -93,8 +93,6 @@ TABLE = [
     PrivateName(
         "farhand.control.tool.direct_force", "DirectForce._by_least_norm", "the wrong choice"
     ),
-    PrivateName("farhand.coupling.constraint_terms", "ArmTerms._JT", "blank one arm's Jacobian"),
-    PrivateName("farhand.coupling.virtual_constraints", "VirtualConstraints._terms", "read Γ"),
     PrivateName("farhand.friction.models.maxwell", "Gms._shares", "slip of every element"),
     PrivateName("farhand.friction.models.maxwell", "Gms._springs", "slip of every element"),
     PrivateName("farhand.link.layers.tdpa", "FollowerPort._started", "know the first packet"),

@@ -9,6 +9,8 @@ import os
 # Matrices here are small: threads of the linear algebra library only get in each other's way.
 # Read when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# The compiled functions, whatever this machine's cache holds: tests compare bits between processes.
+os.environ.setdefault("FARHAND_KERNELS", "compiled")
 
 import gc
 import math

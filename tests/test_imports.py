@@ -15,7 +15,18 @@ LAB = "farhand_lab"
 
 # Lowest first. A part may import its own layer and those before it.
 LAYERS = (
-    ("errors", "files", "parameters", "plugins", "spatial", "robots", "arm"),
+    (
+        "errors",
+        "files",
+        "parameters",
+        "plugins",
+        "spatial",
+        "robots",
+        "compiled",
+        "kernels",
+        "rigid_body",
+        "arm",
+    ),
     ("world", "plants", "sensing", "mapping", "control", "coupling", "friction"),
     ("link", "safety"),
     ("realtime", "loop"),

@@ -9,9 +9,10 @@ import numpy as np
 
 from farhand.coupling.constraint_terms import ToolTerms, placing_inverse
 from farhand.coupling.coupling import Coupling
+from farhand.coupling.kernels import damped
 from farhand.coupling.side import NOTHING, Effort, Side
 from farhand.parameters import parameter
-from farhand.spatial import damped_inverse, rotation_from_vector, rotation_vector
+from farhand.spatial import rotation_from_vector, rotation_vector
 
 Array = np.ndarray
 
@@ -129,8 +130,10 @@ class Admittance(Coupling):
         wanted = terms.A + acceleration
         wanted += self.derivative * rate
         wanted += self.proportional * error
-        inverse = damped_inverse if side.arm.nv >= 6 else placing_inverse
-        return inverse(terms.gamma, DAMPING) @ wanted
+        if side.arm.nv < 6:
+            wrench: Array = placing_inverse(terms.gamma, DAMPING) @ wanted
+            return wrench
+        return damped(terms.gamma, wanted[:, None], DAMPING)[:, 0]
 
     def _advance(self, a: Side, b: Side, dt: float) -> None:
         """One step of the handle: the damping exact, the force held."""

@@ -1,37 +1,48 @@
-"""How tools accelerate under wrenches, from the models: one arm, and two as one system."""
+"""How a tool accelerates under a wrench, from the model of its arm."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
 from farhand.arm import Arm
+from farhand.coupling import kernels
+from farhand.coupling.side import NO_WRENCH
 
 Array = np.ndarray
 
+UNSCALED = np.eye(6)
 
-class ArmTerms:
-    r"""One arm's block of the stacked system, from that arm's data alone.
 
-    .. math:: B_i, \qquad J_i^\top, \qquad b_i = c_i - J_i^\top h_i - \tau_i + \mu_i \odot \dot q_i
+class ToolTerms:
+    r"""One arm: its tool accelerates by :math:`\ddot x = \Gamma w - A` under a motor wrench w.
+
+    .. math::
+        \Gamma = J B^{-1} J^\top, \qquad A = J B^{-1} b - \dot J \dot q, \qquad
+        b = c - J^\top h - \tau + \mu \odot \dot q
+
+    Gravity is taken as compensated; Coriolis, viscous friction, the measured wrench h and the known
+    joint torque τ are in A.
 
     Args:
-        system: where the block lies.
-        joints: which joints of the stacked system are this arm's.
+        nv: number of velocities of the arm.
+
+    Attributes:
+        gamma: Γ, 6 × 6, [1/kg] and [1/(kg·m²)].
+        A: [m/s²] and [rad/s²].
     """
 
-    def __init__(self, system: System, joints: slice) -> None:
-        self._B, self._JT = system.B[joints, joints], system.rhs[joints, :6]
-        self.b, self._term = system.rhs[joints, 6], system.term[joints]
+    def __init__(self, nv: int) -> None:
+        self.gamma, self.A = np.zeros((6, 6)), np.zeros(6)
+        self._no_torque = np.zeros(nv)
 
     def update(
         self,
         arm: Arm,
         wrench: Array | None,
-        external_torque: Array | None,
+        external_torque: Array | None = None,
         scale: Array | None = None,
     ) -> None:
-        """Fill the block from the arm's present terms and what is known to push on it.
+        """Both terms at the arm's present state.
 
         Args:
             arm: the arm at its present state.
@@ -40,67 +51,16 @@ class ArmTerms:
             scale: 6 × 6 matrix that turns and scales its twist into the other's workspace, if it is
                 not one.
         """
-        b, term, J = self.b, self._term, arm.J
-        self._B[:] = arm.M
-        self._JT[:] = J.T if scale is None else J.T @ scale.T
-        np.subtract(arm.bias, arm.gravity, b)
-        b += np.multiply(arm.viscous, arm.v, term)
-        if wrench is not None:
-            b -= wrench.dot(J, term)
-        if external_torque is not None:
-            b -= external_torque
-
-
-class System:
-    """Several arms in one linear system: block-diagonal B, and the right-hand sides [Jᵀ | b].
-
-    One Cholesky solve serves both sides. Two small systems cost two calls, and at this size the
-    calls are what costs.
-
-    Args:
-        nv: number of velocities of each arm.
-
-    Attributes:
-        gamma: J B⁻¹ Jᵀ, 6 × 6, [1/kg] and [1/(kg·m²)].
-        response: J B⁻¹ b, [m/s²] and [rad/s²].
-    """
-
-    def __init__(self, *nv: int) -> None:
-        n = sum(nv)
-        self.B, self.rhs, self.term = (
-            np.zeros((n, n), order="F"),
-            np.zeros((n, 7), order="F"),
-            np.zeros(n),
+        kernels.tool_terms(
+            arm.state,
+            arm.nq,
+            NO_WRENCH if wrench is None else wrench,
+            self._no_torque if external_torque is None else external_torque,
+            scale is not None,
+            UNSCALED if scale is None else scale,
+            self.gamma,
+            self.A,
         )
-        ends = np.cumsum(nv).tolist()
-        self.arms = [
-            ArmTerms(self, slice(end - count, end)) for end, count in zip(ends, nv, strict=True)
-        ]
-        self._J, self._product = self.rhs[:, :6].T, np.zeros((6, 7))
-        self.gamma, self.response = self._product[:, :6], self._product[:, 6]
-
-    def solve(self) -> None:
-        """Γ and the response, once all blocks are filled."""
-        _, solved, _ = dposv(self.B, self.rhs)
-        self._J.dot(solved, self._product)
-
-
-class PairTerms(System):
-    r"""Two arms whose tools are to move as one: Γ, and what both would do without the constraint.
-
-    .. math:: J = [J_1 \; J_2], \qquad B = \mathrm{diag}(B_1, B_2), \qquad b = [-b_1; b_2]
-
-    .. math::
-
-        \Gamma = J B^{-1} J^\top = \Gamma_1 + \Gamma_2, \qquad
-        J B^{-1} b = J_2 B_2^{-1} b_2 - J_1 B_1^{-1} b_1
-    """
-
-    def solve(self) -> None:
-        """Γ and the response, once both blocks are filled."""
-        leader = self.arms[0].b
-        np.negative(leader, leader)
-        super().solve()
 
 
 LEVER = 0.1
@@ -119,22 +79,3 @@ def placing_inverse(gamma: Array, damping: float) -> Array:
     """
     weighted = gamma * np.repeat([1.0, LEVER * LEVER], 3)
     return np.linalg.solve(weighted @ gamma + damping * damping * np.eye(6), weighted)
-
-
-class ToolTerms(System):
-    r"""One arm: its tool accelerates by :math:`\ddot x = \Gamma w - A` under a motor wrench w.
-
-    .. math:: \Gamma = J B^{-1} J^\top, \qquad A = J B^{-1} b - \dot J \dot q
-
-    Gravity is taken as compensated; Coriolis, viscous friction and the measured wrench are in A.
-    """
-
-    def __init__(self, nv: int) -> None:
-        super().__init__(nv)
-        self.A = np.zeros(6)  #: [m/s²] and [rad/s²]
-
-    def update(self, arm: Arm, wrench: Array | None, external_torque: Array | None = None) -> None:
-        """Both terms at the arm's present state."""
-        self.arms[0].update(arm, wrench, external_torque)
-        self.solve()
-        np.subtract(self.response, arm.drift, self.A)

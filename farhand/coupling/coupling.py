@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-import pinocchio as pin
 
+from farhand.coupling.kernels import pose_error
 from farhand.coupling.side import Effort, Side
 from farhand.errors import Mismatch
 from farhand.mapping import WorkspaceMapping
@@ -46,7 +46,6 @@ class Coupling(ABC):
         needs: keys of :data:`NEEDS`.
         properties: members of :data:`PROPERTIES`.
         shares_arms: whether an arm may have other bridges beside this one.
-        has_kernel: whether it has a compiled form, chosen by its parameter ``kernel``.
         mapping: from the leader's workspace to the follower's.
         error: how far the follower's tool is from the mapped leader's at the last step, e = [p_t −
             p_b; log(R_t R_bᵀ)], [m], [rad].
@@ -55,7 +54,6 @@ class Coupling(ABC):
 
     name: ClassVar[str]
     shares_arms: ClassVar[bool] = True
-    has_kernel: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset()
     properties: ClassVar[frozenset[str]] = frozenset()
 
@@ -86,9 +84,7 @@ class Coupling(ABC):
         """Compute ``error`` and ``rate``; every law's step begins with it."""
         mapping = self.mapping
         mapping.forward(a.position, a.rotation, a.twist)
-        np.subtract(mapping.position, b.position, self._translation)
-        self._rotation[:] = pin.log3(mapping.rotation.dot(b.rotation.T))
-        np.subtract(mapping.twist, b.twist, self.rate)
+        pose_error(mapping.position, mapping.rotation, mapping.twist, b.pose, self.error, self.rate)
 
     def require(self, available: frozenset[str] | set[str], who: str = "this rig does") -> None:
         """Refuse to run where something the law needs is missing; ``who`` does not have it."""

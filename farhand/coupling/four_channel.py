@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
 from farhand.coupling.constraint_terms import ToolTerms, placing_inverse
 from farhand.coupling.coupling import Coupling
+from farhand.coupling.kernels import damped
 from farhand.coupling.side import Effort, Side
 from farhand.parameters import parameter
 
@@ -77,13 +77,7 @@ class FourChannel(Coupling):
             np.zeros(6),
             np.zeros(6),
         )
-        self._wanted = np.zeros((6, 2), order="F")
-        self._squared = np.zeros((6, 6), order="F")
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Prepare what depends on the parameters."""
-        self._rho = np.asfortranarray(self.damping * self.damping * np.eye(6))
+        self._wanted = np.zeros((6, 2))
 
     def engage(self, a: Side, b: Side) -> None:
         """Couple the present poses, with no wrench remembered."""
@@ -134,13 +128,7 @@ class FourChannel(Coupling):
         if few and self.damping > 0.0:
             wrench: Array = placing_inverse(gamma, self.damping) @ acceleration
             return wrench
-        if self.damping == 0.0:
-            return np.linalg.solve(gamma, acceleration)
-        gamma.dot(gamma, self._squared.T)
-        self._squared += self._rho
-        _, solved, _ = dposv(self._squared, acceleration)
-        wrench = gamma.dot(solved)
-        return wrench
+        return damped(gamma, acceleration, self.damping)
 
 
 class FourChannelSensorless(FourChannel):

@@ -15,6 +15,10 @@ NOTHING = np.zeros(6)
 NOTHING.flags.writeable = False
 
 
+NO_WRENCH = np.zeros(6)
+"""Stands for a wrench that is not measured, where it counts as zero."""
+
+
 class Effort:
     """What a law asks of one side.
 
@@ -45,6 +49,7 @@ class Side:
         position: tool in world, [m].
         rotation: rotation matrix of the tool in world.
         twist: tool twist in world axes, [m/s] and [rad/s].
+        pose: these three in one array, the rotation column by column.
         wrench: conditioned contact wrench on the arm, [N] and [N·m]; None when there is no
             measurement.
         commanded: wrench that a remote side was last asked for, [N] and [N·m]; None where it is not
@@ -56,10 +61,12 @@ class Side:
 
     __slots__ = (
         "_effort",
+        "_no_torque",
         "age",
         "arm",
         "commanded",
         "external_torque",
+        "pose",
         "position",
         "role",
         "rotation",
@@ -70,14 +77,29 @@ class Side:
     def __init__(self, role: str, arm: Arm | None = None) -> None:
         self.role, self.arm = role, arm
         if arm is None:
-            self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
+            self.pose = np.zeros(18)
+            self.position, self.twist = self.pose[:3], self.pose[12:]
+            self.rotation = self.pose[3:12].reshape(3, 3).T
+            self.rotation[:] = np.eye(3)
         else:
+            self.pose = arm.pose
             self.position, self.rotation, self.twist = arm.position, arm.rotation, arm.twist
         self.wrench: Array | None = None
         self.commanded: Array | None = None
         self.external_torque: Array | None = None
+        self._no_torque = np.zeros(0 if arm is None else arm.nv)
         self.age = 0.0
         self._effort = Effort()
+
+    @property
+    def known_wrench(self) -> Array:
+        """The wrench; zero where it is not measured."""
+        return NO_WRENCH if self.wrench is None else self.wrench
+
+    @property
+    def known_torque(self) -> Array:
+        """The external torque; zero where it is not known."""
+        return self._no_torque if self.external_torque is None else self.external_torque
 
     def effort(
         self, wrench: Array | None = None, target: Target | None = None, local: Array = NOTHING

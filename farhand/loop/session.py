@@ -48,7 +48,7 @@ class Physics(Protocol):
         """Move on to ``to_ns``."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Part:
     """Something the session calls at its own rate."""
 

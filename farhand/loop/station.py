@@ -152,13 +152,13 @@ class Station:
         # a floating base has more numbers
         labels = [joints if len(joints) == size else () for size in (nq, nv)]
         units = [joint_units(self.arm.model, unit) for unit in ("rad", "rad/s")]
-        self._motion = stream.block(("q", nq, units[0], labels[0]), ("v", nv, units[1], labels[1]))
-        self._position = stream.channel("position_tool_in_world", 3, "m", ("x", "y", "z"))
-        self._rotation = stream.channel("rotation_tool_in_world", 9, "-")
-        # a live view, column by column as the model keeps it
-        self._columns = self.arm.rotation.T.reshape(9)
-        self._twist = stream.channel(
-            "twist_tool_in_world", 6, "m/s, rad/s", ("vx", "vy", "vz", "wx", "wy", "wz")
+        rates = ("vx", "vy", "vz", "wx", "wy", "wz")
+        self._recorded = stream.block(
+            ("q", nq, units[0], labels[0]),
+            ("v", nv, units[1], labels[1]),
+            ("position_tool_in_world", 3, "m", ("x", "y", "z")),
+            ("rotation_tool_in_world", 9, "-", ()),
+            ("twist_tool_in_world", 6, "m/s, rad/s", rates),
         )
         self._measured = stream.channel("wrench_measured_in_world", 6, "N, N·m", axes)
         self._asked.effort = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
@@ -189,14 +189,22 @@ class Station:
         """Read the plant; an unfit sample leaves the model at the last good state."""
         try:
             sample = self.plant.read(now_ns)
-            self._sampled_ns = sample.time_ns
-            self.valid = self.guard.check(sample, now_ns)
+            sampled_ns = self._sampled_ns = sample.time_ns
+            guard, arm, taken = self.guard, self.arm, 0
+            if now_ns - sampled_ns <= guard.stale_ns:
+                taken = arm.take(sample.values, guard.bounds)
+            if taken:
+                self.valid = guard.wrench_valid = True
+            else:
+                self.valid = guard.check(sample, now_ns)
+                if self.valid:
+                    arm.motion[:] = sample.motion
+                    arm.compute()
             if self.valid:
-                self.arm.motion[:] = sample.motion
-                self.arm.compute()
-                self.guard.check_tool(self.arm.position, now_ns)
-                self.side.age = (now_ns - sample.time_ns) * 1e-9
-            self._wrench = sample.wrench if self.valid and self.guard.wrench_valid else None
+                if taken != 1:
+                    guard.check_tool(arm.position, now_ns)
+                self.side.age = (now_ns - sampled_ns) * 1e-9
+            self._wrench = sample.wrench if self.valid and guard.wrench_valid else None
         # a user's plant may raise anything, and give anything for a sample
         except Exception as error:
             self.valid, self._wrench = False, None
@@ -218,18 +226,13 @@ class Station:
     def act(self, now_ns: int) -> None:
         """Command the plant and publish this tick."""
         asked, controller, guard = self._asked, self.controller, self.guard
-        asked.gain, asked.target = 0.0, None
         if self.valid:
             self._gather(asked)
         else:
-            asked.effort[:] = (
-                0.0  # without a state, nothing asked for can be done safely: only the stop is left
-            )
-        asked.valid, asked.tripped, asked.wrench = (
-            self.valid,
-            guard.trip is not None,
-            self.side.wrench,
-        )
+            # without a state, nothing asked for can be done safely: only the stop is left
+            asked.effort[:], asked.gain, asked.target = 0.0, 0.0, None
+        asked.valid, asked.wrench = self.valid, self.side.wrench
+        asked.tripped = guard.trip is not None
         command = controller.step(asked, now_ns)
         if not self._fit(now_ns):
             controller.give_up()
@@ -257,21 +260,21 @@ class Station:
 
     def _gather(self, asked: ControlRequest) -> None:
         """Sum the wrenches of all couplings; the last target and the largest gain count."""
-        contributions, effort = self._contributions, asked.effort
-        effort[:] = contributions[0].wrench if contributions else 0.0
-        for contribution in contributions[1:]:
-            effort += contribution.wrench
+        asked.gain, asked.target = 0.0, None
+        effort, contributions = asked.effort, self._contributions
+        if len(contributions) == 1:
+            only = contributions[0]
+            effort[:], asked.gain, asked.target = only.wrench, only.gain, only.target
+            return
+        effort[:] = 0.0
         for contribution in contributions:
+            effort += contribution.wrench
             asked.gain = max(asked.gain, contribution.gain)
             if contribution.target is not None:
                 asked.target = contribution.target
 
     def _publish(self, now_ns: int, mode: int) -> None:
-        arm = self.arm
-        self._motion[:] = arm.motion
-        self._position[:] = arm.position
-        self._rotation[:] = self._columns
-        self._twist[:] = arm.twist
+        self._recorded[:] = self.arm.recorded
         self._measured[:] = np.nan if self._wrench is None else self._wrench
         self._mode[0] = mode
         self._age[0] = now_ns - self._sampled_ns

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import farhand
+from farhand.compiled import enabled
 from farhand.errors import BadValue, Mismatch
 from farhand.learning.performance import Performance
 from farhand.learning.waypoints import Replay
@@ -140,6 +141,8 @@ def libraries() -> dict[str, str]:
             versions[name] = version(name)
         except PackageNotFoundError:
             versions[name] = "none"
+    if not enabled():
+        versions["numba"] = "not used"
     return versions
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from farhand.kernels import scaled_square
 from farhand.parameters import parameter
 from farhand.plants.plant import Sample
 from farhand.robots import Limits
@@ -38,6 +39,8 @@ class Guard:
         trip: why it tripped, or None.
         wrench_valid: whether the last sample's wrench held numbers.
         clipped: ticks in which torques were cut.
+        bounds: for the cheap test: middle and one over the reach of every value of a sample, and
+            two corners of the workspace; without columns where there are no limits.
     """
 
     speed: float = parameter(1.0, "-", "fraction of the joint speed limits", 0.01, 1.0)
@@ -63,7 +66,8 @@ class Guard:
     def refresh(self) -> None:
         """Recompute what depends on the parameters."""
         self._low, self._high = self.low.tolist(), self.high.tolist()
-        self._stale_ns = int(self.stale * 1e9)
+        self.stale_ns = int(self.stale * 1e9)
+        self.bounds = np.zeros((4, 0))
         if self._limits is None:
             return
         limits = self._limits
@@ -72,14 +76,15 @@ class Guard:
         bounded = np.isfinite(lower) | np.isfinite(upper)
         low, high = np.maximum(lower, -UNBOUNDED), np.minimum(upper, UNBOUNDED)
         self._velocity = limits.velocity * self.speed
-        self._torque, self._share = limits.torque, np.zeros(len(limits.torque))
+        self._torque = limits.torque
         middle = np.where(bounded, 0.5 * (low + high), 0.0)
         reach = np.where(bounded, 2.0 / np.maximum(high - low, 1e-9), 0.0)
         self._inverse_torque = _inverse(limits.torque)
         wrench = np.repeat(_inverse(np.array([self.force, self.moment])), 3)
-        self._scale = np.concatenate([reach, _inverse(self._velocity), wrench])
-        self._centre = np.concatenate([middle, np.zeros(len(middle) + 6)])
-        self._off = np.zeros(len(self._scale))
+        self.bounds = np.zeros((4, 2 * len(middle) + 6))
+        self.bounds[0, : len(middle)] = middle
+        self.bounds[1] = np.concatenate([reach, _inverse(self._velocity), wrench])
+        self.bounds[2, :3], self.bounds[3, :3] = self.low, self.high
 
     def check(self, sample: Sample, now_ns: int) -> bool:
         """Whether the motion can be used: not if stale or NaN. Any broken limit trips.
@@ -87,15 +92,13 @@ class Guard:
         The cheap test comes first. All values are scaled by their limits: if the sum of squares is
         at most 1, no limit is broken and nothing is NaN. Otherwise each value is checked.
         """
-        if now_ns - sample.time_ns > self._stale_ns:
+        if now_ns - sample.time_ns > self.stale_ns:
             age = (now_ns - sample.time_ns) * 1e-9
             reason = f"the plant's last sample is {age:.3f} s old (limit {self.stale:g} s)"
             self._trip(now_ns, "stale", reason)
             return False
-        if self._limits is not None and len(sample.values) == len(self._off):
-            off = self._off
-            np.subtract(sample.values, self._centre, off)
-            off *= self._scale
+        if len(sample.values) == self.bounds.shape[1]:
+            off = (sample.values - self.bounds[0]) * self.bounds[1]
             if off.dot(off) <= 1.0:
                 self.wrench_valid = True
                 return True
@@ -113,9 +116,8 @@ class Guard:
     def limit(self, torque: Array, now_ns: int) -> bool:
         """Cut torques to their limits in place; False, and a trip, if they are not numbers."""
         if self._limits is not None:
-            share = np.multiply(torque, self._inverse_torque, self._share)
             # false for NaN too
-            if share.dot(share) <= 1.0:
+            if scaled_square(torque, self._inverse_torque) <= 1.0:
                 return True
         if not float(torque.dot(torque)) < math.inf:
             self._trip(now_ns, "invalid", "a commanded torque is not a number")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from farhand.spatial import Array
+from farhand.world.kernels import begin_step
 
 PAGE_STEPS = 128
 """Steps that are noted before they are added up."""
@@ -59,12 +60,25 @@ class Ledger:
         self._open()
         return self._wrenches
 
-    def before(self, v: Array) -> None:
-        """Note the forces of the coming step, and the velocity at its start."""
-        row = self._noted
-        self._page_live[row] = self._live
-        self._page_touch[row] = self._wrenches
-        self._page_v[row, 0] = v
+    def before(self, v: Array, wrench: Array, applied: Array) -> None:
+        """Note the forces of the coming step and the velocity at its start; sum the torques.
+
+        Args:
+            v: velocities of all robots, [rad/s].
+            wrench: on all tools, [N] and [N·m].
+            applied: result: joint torque of all of it, [N·m].
+        """
+        begin_step(
+            self._live,
+            wrench,
+            self._wrenches,
+            v,
+            self._noted,
+            self._page_live,
+            self._page_touch,
+            self._page_v,
+            applied,
+        )
 
     def after(self, v: Array, constraint: Array | None) -> None:
         """Note the velocity at the step's end, and the joint torque of constraints if any."""

@@ -12,6 +12,7 @@ from farhand.control.trajectory.paths import HandPath
 from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.spatial import Array, rotation_vector
+from farhand.world.kernels import hand_wrench, wall_force
 
 
 class Tool:
@@ -83,23 +84,14 @@ class Wall:
         if length < 1e-9:
             raise BadValue("wall.normal = 0,0,0 has no direction; give it a length above 0")
         unit = self.normal / length
-        self._nx, self._ny, self._nz = unit.tolist()
-        self._level = float(unit @ self.point)
+        self._numbers = np.array([*unit, unit @ self.point, self.stiffness, self.damping])
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
         """Push the tool out of the wall."""
-        x, y, z = tool.position.tolist()
-        depth = self._level - (self._nx * x + self._ny * y + self._nz * z)
-        wrench[:] = 0.0
-        if depth <= 0.0 or not self.present:
-            self.force = self.depth = 0.0
-            return
-        vx, vy, vz = tool.twist[:3].tolist()
-        rate = -(self._nx * vx + self._ny * vy + self._nz * vz)
-        self.depth = depth
-        self.force = max(0.0, self.stiffness * depth + self.damping * rate)
-        force = self.force
-        wrench[0], wrench[1], wrench[2] = force * self._nx, force * self._ny, force * self._nz
+        if self.present:
+            self.depth, self.force = wall_force(tool.position, tool.twist, self._numbers, wrench)
+        else:
+            wrench[:] = self.force = self.depth = 0.0
 
     @property
     def stored(self) -> float:
@@ -264,17 +256,15 @@ class ImpedanceHand:
 
     def __post_init__(self) -> None:
         self._held = False
-        self._position, self._rotation = np.zeros(3), np.eye(3)
-        self._shifted, self._turned = np.zeros(3), np.eye(3)
-        self._error, self._rate = np.zeros(6), np.zeros(6)
-        self._stretch, self._turn = self._error[:3], self._error[3:]
+        self._start, self._error = np.zeros(12), np.zeros(6)
+        self._position, self._rotation = np.zeros(3), self._start[3:].reshape(3, 3)
         self.refresh()
 
     def refresh(self) -> None:
         """Stack the gains, and find where the path starts."""
-        self._K = np.repeat([self.stiffness, self.rotational_stiffness], 3)
-        self._D = np.repeat([self.damping, self.rotational_damping], 3)
-        np.add(self._position, self.drag, out=self._shifted)
+        gains = self.stiffness, self.rotational_stiffness, self.damping, self.rotational_damping
+        self._gains = np.repeat(gains, 3)
+        np.add(self._position, self.drag, out=self._start[:3])
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
         """Pull the tool towards the path."""
@@ -282,19 +272,20 @@ class ImpedanceHand:
             wrench[:] = self._error[:] = 0.0
             self._held = False
             return
-        path, stretch, rate = self.path, self._stretch, self._rate
+        path = self.path
         path.at(t)
         if not self._held:
             self._hold(tool)
-        np.add(self._shifted, path.translation, out=stretch)
-        stretch -= tool.position
-        if path.turning:
-            path.rotation.dot(self._rotation, self._turned)
-        self._turn[:] = rotation_vector(self._turned.dot(tool.rotation.T))
-        np.subtract(path.twist, tool.twist, out=rate)
-        rate *= self._D
-        np.multiply(self._K, self._error, out=wrench)
-        wrench += rate
+        hand_wrench(
+            path.pose,
+            self._start,
+            self._gains,
+            tool.position,
+            tool.rotation,
+            tool.twist,
+            self._error,
+            wrench,
+        )
 
     def _hold(self, tool: Tool) -> None:
         """Shift and turn the path so that both springs are slack at the tool's present pose."""
@@ -302,13 +293,12 @@ class ImpedanceHand:
         np.subtract(tool.position, self.path.translation, out=self._position)
         np.subtract(self._position, self.drag, out=self._position)
         self._rotation[:] = self.path.rotation.T @ tool.rotation
-        self._turned[:] = tool.rotation
         self.refresh()
 
     @property
     def stored(self) -> float:
         """Energy in both springs at the last push, [J]."""
-        return 0.5 * float((self._K * self._error) @ self._error)
+        return 0.5 * float((self._gains[:6] * self._error) @ self._error)
 
 
 @dataclass(frozen=True)

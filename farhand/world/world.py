@@ -315,11 +315,9 @@ class World:
         return self.ports[robot]
 
     def _step(self) -> None:
-        shared, ledger, applied = self._shared, self._shared.ledger, self._applied
-        (shared.wrench - shared.contact if self._jaws else shared.wrench).dot(ledger.J, applied)
-        applied += ledger.torque
-        applied += ledger.push
-        ledger.before(self._v)
+        shared, ledger = self._shared, self._shared.ledger
+        wrench = shared.wrench - shared.contact if self._jaws else shared.wrench
+        ledger.before(self._v, wrench, self._applied)
         self._last[:] = self._q
         mujoco.mj_step2(self.model, self.data)
         if not self._v.dot(self._v) < MAX_SPEED_SQUARED:

@@ -7,12 +7,13 @@ import pinocchio as pin
 
 import farhand.rigs.dual_arm.parts
 from farhand.arm import Arm
-from farhand.coupling.constraint_terms import ArmTerms, PairTerms
+from farhand.coupling import virtual_constraints
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.loop.station import Station
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass, set_damping
+from farhand_lab.dual_arm.mutations import terms_changed
 from farhand_lab.dual_arm.pair import REST, VISCOUS, Pair, largest, rig_pair, states
 from farhand_lab.harness import Finding, experiment, generator
 from farhand_lab.mutation import Mutations
@@ -206,8 +207,7 @@ def _drift_at_rest(seconds: float, *settings: tuple[str, object]) -> float:
 
 def _law_gamma(pair: Pair) -> Array:
     pair.multiplier()
-    assert pair.law._terms is not None
-    return pair.law._terms.gamma
+    return pair.law.gamma
 
 
 def _stacked_gamma(pair: Pair) -> Array:
@@ -261,6 +261,7 @@ def light_rotors(of, *parts, **named):
     """Rotor inertia is 0.1 % too small."""
     arm = of(*parts, **named)
     arm.model.armature = 0.999 * arm.model.armature
+    arm.refresh()
     return arm
 
 
@@ -278,20 +279,17 @@ def pushing_friction(acceleration, self, q, v, t):
     return a + np.linalg.solve(self.arm.M, 2.0 * self.arm.viscous * v)
 
 
-@MUTATIONS.of(ArmTerms, "update", "D-09")
-def friction_unknown_to_the_law(update, self, arm, *known_pushes):
+@MUTATIONS.of(virtual_constraints, "constraint_force", "D-09")
+def friction_unknown_to_the_law(constraint_force, *known):
     """The law leaves friction out."""
-    known = arm.viscous.copy()
-    arm.viscous[:] = 0.0
-    update(self, arm, *known_pushes)
-    arm.viscous[:] = known
+    terms_changed(viscous=0.0)(constraint_force)(*known)
 
 
-@MUTATIONS.of(PairTerms, "solve", "D-12 D-29")
-def small_gamma(solve, self):
+@MUTATIONS.of(virtual_constraints, "constraint_force", "D-12 D-29")
+def small_gamma(constraint_force, *known):
     """Γ is 0.1 % too small."""
-    solve(self)
-    self.gamma[:] *= 0.999
+    constraint_force(*known)
+    known[-2][:] *= 0.999
 
 
 @MUTATIONS.of(Station, "act", "D-10")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from farhand.arm import Arm
 from farhand.control.joint.assists import FrictionOffset
 from farhand.coupling import virtual_constraints
-from farhand.coupling.constraint_terms import ArmTerms, PairTerms
+from farhand.coupling.kernels import damped, tool_terms
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.mapping import WorkspaceMapping
 from farhand.rigs.dual_arm import parts
 from farhand.world import ImpedanceHand, Wall
 from farhand_lab.mutation import Mutation, Mutations
+
+# Where the arguments of each arm begin in those of the constraint force
+LEADER, FOLLOWER = 0, 6
 
 
 def _efforts(on_leader: float, on_follower: float):
@@ -30,17 +34,19 @@ def _efforts(on_leader: float, on_follower: float):
     return change
 
 
-def _terms(viscous: float = 1.0, wrench: float = 1.0, torque: float = 1.0):
-    """Terms of an arm with multiples of its friction, its wrench and the torque on its links."""
+def terms_changed(viscous=1.0, wrench=1.0, torque=1.0, drift=1.0):
+    """A law that takes multiples of friction, wrench, torque on the links and J̇q̇ of both arms."""
 
-    def change(update):
-        def broken(self, arm, known, external, scale=None):
-            before = arm.viscous.copy()
-            arm.viscous *= viscous
-            known = known if known is None else wrench * known
-            external = external if external is None else torque * external
-            update(self, arm, known, external, scale)
-            arm.viscous[:] = before
+    def change(constraint_force):
+        def broken(*known):
+            for at in (LEADER, FOLLOWER):
+                state, nq, measured, external = known[at : at + 4]
+                changed, n = state.copy(), len(external)
+                changed[-n:] *= viscous
+                changed[-n - 6 : -n] *= drift
+                given = changed, nq, wrench * measured, torque * external
+                known = (*known[:at], *given, *known[at + 4 :])
+            constraint_force(*known)
 
         return broken
 
@@ -73,20 +79,20 @@ MUTATIONS += [
     Mutation(
         "reaction", "the leader feels 99 % of what the follower gets", ("D-15", "D-34")
     ).change(VirtualConstraints, "step", _efforts(0.99, 1.0)),
-    Mutation("no J̇q̇", "the law forgets that the Jacobian changes", ("D-13", "D-14", "D-15")).patch(
-        Arm, "drift", property(lambda arm: np.zeros(6))
+    Mutation("no J̇q̇", "the law forgets that the Jacobian changes", ("D-13", "D-14", "D-15")).change(
+        virtual_constraints, "constraint_force", terms_changed(drift=0.0)
     ),
     Mutation("no friction term", "the law forgets viscous friction", ("D-13", "D-24")).change(
-        ArmTerms, "update", _terms(viscous=0.0)
+        virtual_constraints, "constraint_force", terms_changed(viscous=0.0)
     ),
     Mutation(
         "wrench sign",
         "the law takes the wrench for that of the arm on the world",
         ("D-13", "D-30", "D-36"),
-    ).change(ArmTerms, "update", _terms(wrench=-1.0)),
+    ).change(virtual_constraints, "constraint_force", terms_changed(wrench=-1.0)),
     Mutation(
         "no wrenches", "the law ignores the measured wrenches", ("D-25", "D-36", "D-40")
-    ).change(ArmTerms, "update", _terms(wrench=0.0)),
+    ).change(virtual_constraints, "constraint_force", terms_changed(wrench=0.0)),
     Mutation("wrong K_d", "the derivative gain is 10 % too low", ("D-19",)).change(
         VirtualConstraints, "__post_init__", _gains(derivative=0.9)
     ),
@@ -107,7 +113,7 @@ MUTATIONS += [
         WorkspaceMapping, "capture", _nothing
     ),
     Mutation("unknown push", "the law ignores torques on the links", ("D-59",)).change(
-        ArmTerms, "update", _terms(torque=0.0)
+        virtual_constraints, "constraint_force", terms_changed(torque=0.0)
     ),
     Mutation("no offset torque", "the friction offset is missing", ("D-50",)).patch(
         FrictionOffset, "torque", _nothing
@@ -120,15 +126,16 @@ MUTATIONS += [
 ]
 
 
-@MUTATIONS.of(PairTerms, "solve", "D-13 D-14 D-15")
-def gamma_of_one_arm(solve, self):
+@MUTATIONS.of(virtual_constraints, "constraint_force", "D-13 D-14 D-15")
+def gamma_of_one_arm(constraint_force, *known):
     """The law inverts the leader's part of Γ only."""
-    solve(self)
-    response = self.response.copy()
-    self.arms[1]._JT[:] = 0.0
-    self.arms[0].b[:] *= -1.0
-    solve(self)
-    self.response[:] = response
+    *_, error, rate, gains, gamma, u = known
+    wanted, one, unused = np.zeros(6), np.zeros((6, 6)), np.zeros(6)
+    constraint_force(*known)
+    wanted[:] = np.linalg.solve(gamma, gamma @ gamma + gains[12] ** 2 * np.eye(6)) @ u
+    arguments: tuple[Any, ...] = (*known[LEADER:FOLLOWER], one, unused)
+    tool_terms(*arguments)
+    u[:] = damped(one, wanted[:, None], gains[12])[:, 0]
 
 
 @MUTATIONS.of(Wall, "push", "D-35")

@@ -12,13 +12,14 @@ import numpy as np
 
 import farhand_lab.benchmarks.kinematics
 from farhand.arm import Arm
-from farhand.coupling.constraint_terms import ArmTerms
+from farhand.coupling import virtual_constraints
 from farhand.robots import Robot, load_robot
 from farhand.robots.edits import scale_mass, set_damping
 from farhand.spatial import adjoint, rotation_vector
 from farhand_lab.benchmarks.kinematics import generic
 from farhand_lab.benchmarks.measure import Benchmark, measure
 from farhand_lab.dh import DHArm
+from farhand_lab.dual_arm.mutations import FOLLOWER, LEADER
 from farhand_lab.dual_arm.pair import PLACES, REST, VISCOUS, Pair, largest, rig_pair, states
 from farhand_lab.dual_arm.signals import coupled_rig, position_error
 from farhand_lab.harness import Finding, experiment, generator, shared
@@ -173,22 +174,24 @@ MUTATIONS = Mutations(
 )
 
 
-@MUTATIONS.of(ArmTerms, "update", "D-54")
-def slow_law(update, self, arm, *known):
-    """Each arm's terms take 1 ms."""
-    update(self, arm, *known)
-    until = time.perf_counter() + 1e-3
+@MUTATIONS.of(virtual_constraints, "constraint_force", "D-54")
+def slow_law(constraint_force, *known):
+    """The law takes 2 ms."""
+    constraint_force(*known)
+    until = time.perf_counter() + 2e-3
     while time.perf_counter() < until:
         pass
 
 
-@MUTATIONS.of(ArmTerms, "update", "D-54 D-57")
-def law_without_coriolis(update, self, arm, *known):
+@MUTATIONS.of(virtual_constraints, "constraint_force", "D-54 D-57")
+def law_without_coriolis(constraint_force, *known):
     """The law leaves the Coriolis torque out."""
-    bias = arm.bias.copy()
-    arm.bias[:] = arm.gravity
-    update(self, arm, *known)
-    arm.bias[:] = bias
+    for at in (LEADER, FOLLOWER):
+        state, n = known[at].copy(), len(known[at + 3])
+        bias, gravity, *_ = np.split(state[-3 * n - 6 :], [n, 2 * n])
+        bias[:] = gravity
+        known = (*known[:at], state, *known[at + 1 :])
+    constraint_force(*known)
 
 
 @MUTATIONS.of(farhand_lab.benchmarks.kinematics, "fast", "D-58")

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
 
 from farhand.analysis.history import History
 from farhand.arm import Arm
@@ -480,7 +481,7 @@ class RealThreads:
         """Corners of the follower's stick figure, [m]."""
         arm = self._stick
         arm.motion[:] = self.latest["q2"].get().value
-        arm.compute()
+        pin.forwardKinematics(arm.model, arm.data, arm.q)
         self.latest["stick"].put(np.concatenate([joint.translation for joint in arm.data.oMi]))
 
 

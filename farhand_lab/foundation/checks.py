@@ -275,6 +275,7 @@ def armature(of, *inputs: Any, **named: Any) -> Arm:
     """Pinocchio has half the rotor inertia."""
     arm = of(*inputs, **named)
     arm.model.armature = 0.5 * arm.model.armature
+    arm.refresh()
     return arm
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from farhand.arm import Arm
 from farhand.coupling import Side, VirtualConstraints
@@ -82,26 +81,10 @@ def test_a_clone_at_rest_takes_its_share_of_the_hand_force():
     np.testing.assert_allclose(on_b.wrench, 0.2 * a.wrench, atol=1e-10)
 
 
-@pytest.mark.parametrize("wrenches", [True, False])
-def test_the_compiled_kernel_equals_the_plain_one(wrenches: bool):
-    """Numba's numbers are NumPy's, with and without measured wrenches and known pushes."""
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        a, b = pair(rng, wrenches)
-        if wrenches:
-            a.external_torque, b.external_torque = rng.normal(0.0, 5.0, (2, 6))
-        plain, compiled = VirtualConstraints(), VirtualConstraints(kernel="numba")
-        for law in (plain, compiled):
-            law.mapping.capture(a.position, a.rotation, b.position + 0.02, b.rotation)
-            law.step(a, b, 1e-3)
-        np.testing.assert_allclose(compiled.multiplier, plain.multiplier, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("kernel", ["numpy", "numba"])
-def test_a_known_torque_of_the_joints_acts_as_the_wrench_that_causes_it(kernel: str):
+def test_a_known_torque_of_the_joints_acts_as_the_wrench_that_causes_it():
     """On either side: Jᵀh at the joints is h at the tool, also beside another wrench."""
     a, b = pair(np.random.default_rng(7))
-    law = VirtualConstraints(kernel=kernel)
+    law = VirtualConstraints()
     law.engage(a, b)
     law.step(a, b, 1e-3)
     expected = law.multiplier.copy()

@@ -7,7 +7,6 @@ import pytest
 
 from farhand.coupling import LAWS
 from farhand.errors import BadValue, FarhandError, OutOfRange, UnknownName
-from farhand.loop.clock import WallClock
 from farhand.rigs import Options, build_rig, rig_names, rig_title, scenarios_of
 
 BUILT_IN = list(LAWS)
@@ -331,21 +330,6 @@ def test_the_friction_offset_eases_the_start(dual_arm):
         )
     assert forces[1] < 0.6 * forces[0]
     assert "leader.assist.share" in [path for path, *_ in run.rig.parameters()]
-
-
-def test_in_wall_time_the_law_is_compiled_before_the_first_tick():
-    """Unless the user says otherwise; other laws have nothing to compile."""
-    kernels = {}
-    for name, options in {
-        "wall": Options(clock=WallClock()),
-        "chosen": Options(clock=WallClock(), settings=[("law.kernel", "numpy")]),
-        "virtual": Options(),
-    }.items():
-        rig = build_rig("dual-arm", options)
-        kernels[name] = rig.session.bridges[0].laws[0].kernel
-        rig.close()
-    assert kernels == {"wall": "numba", "chosen": "numpy", "virtual": "numpy"}
-    build_rig("dual-arm", Options(law="position-force", clock=WallClock(), delay=20.0)).close()
 
 
 def test_an_unknown_posture_is_answered_with_those_of_the_robot():

@@ -21,7 +21,9 @@ def test_pages_add_up_to_the_plain_sum_over_steps(steps):
         J, torque, push, wrenches = (rng.normal(size=shape) for shape in ((12, 5), 5, 5, (3, 6)))
         before, after, constraint = rng.normal(size=(3, 5))
         ledger.J[:], ledger.torque[:], ledger.push[:], rows[:] = J, torque, push, wrenches
-        ledger.before(before)
+        wrench, applied = rng.normal(size=12), np.zeros(5)
+        ledger.before(before, wrench, applied)
+        np.testing.assert_allclose(applied, wrench @ J + torque + push, atol=1e-13)
         ledger.after(after, constraint if step % 3 else None)
         moved = 0.5 * H * (before + after)
         for robot, at in enumerate(robots):
@@ -41,7 +43,7 @@ def test_a_new_touch_keeps_the_accounts_of_the_others():
     ledger = Ledger([slice(0, 1)], np.zeros(1), H)
     rows = ledger.touches([0])
     ledger.J[:], rows[0, 0] = 1.0, 2.0
-    ledger.before(np.ones(1))
+    ledger.before(np.ones(1), np.zeros(6), np.zeros(1))
     ledger.after(np.ones(1), None)
     ledger.touches([0, 0])
     assert ledger.touch_work(0) == pytest.approx(2.0 * H)

@@ -38,9 +38,11 @@ class Payload:
         tensor = np.zeros((3, 3)) if inertia is None else inertia
         body = pin.Inertia(load.mass, np.asarray(load.com, dtype=float), tensor)
         self._arm.model.inertias[self._joint] = self._bare + self._tool.act(body)
+        self._arm.refresh()
         self.load = load
 
     def remove(self) -> None:
         """Carry nothing: the model is as it was, to the bit."""
         self._arm.model.inertias[self._joint] = self._bare.copy()
+        self._arm.refresh()
         self.load = Load()

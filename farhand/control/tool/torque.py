@@ -15,6 +15,7 @@ from farhand.control.joint.loops import Still
 from farhand.errors import UnknownName
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Channels, Command, JointTorque
+from farhand.rigid_body import joint_torque
 from farhand.spatial import Array
 
 RELEASE_TIME_S = 0.2
@@ -143,10 +144,9 @@ class TorqueController(Controller):
     def step(self, request: ControlRequest, now_ns: int) -> Command:
         """Torque for the effort; without a known state, brakes if the plant has them."""
         arm, torque, gain = self.arm, self.command.value, request.gain
-        request.effort.dot(arm.J, torque)
+        joint_torque(request.effort, arm.state, arm.nq, torque)
         if self.assist is not None and request.valid:
-            torque += self.assist.torque(arm, torque, request.wrench)
-        torque += arm.gravity
+            torque += self.assist.torque(arm, request.effort @ arm.J, request.wrench)
         if self.null_space is not None:
             torque += self._keep_posture(self.null_space, request)
         if gain < 1.0 and (request.tripped or self.rest == "hold"):

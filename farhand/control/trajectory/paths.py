@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farhand.arm import Arm
+from farhand.control.trajectory.kernels import BEFORE, MOVE, STEP, TURNED, displacement
 from farhand.errors import BadValue
 from farhand.spatial import Array, rotation_from_vector, rotation_vector
 
@@ -47,7 +48,7 @@ class HandPath:
         translation: displacement at the last :meth:`at`, [m].
         rotation: rotation matrix from the start orientation at the last :meth:`at`, world axes.
         twist: rate of both, world axes, [m/s] and [rad/s].
-        turning: whether the last :meth:`at` changed the rotation.
+        pose: these three in one array.
     """
 
     def __init__(self, moves: Iterable[Move] = ()) -> None:
@@ -58,18 +59,18 @@ class HandPath:
                 raise BadValue(f"move {later.label!r} starts at {later.start:g} s, {overlap}")
         if any(move.duration <= 0.0 for move in self.moves):
             raise BadValue("every move needs a duration above 0 s")
-        self._starts = [move.start for move in self.moves]
-        self._steps = [np.array([*move.translation, *move.rotation]) for move in self.moves]
-        self._before = [np.zeros(3)]
-        self._turned = [np.eye(3)]
-        for step in self._steps:
-            self._before.append(self._before[-1] + step[:3])
-            self._turned.append(rotation_from_vector(step[3:]) @ self._turned[-1])
-        self.translation, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
-        self.turning = True
-        self._turns = [any(move.rotation) for move in self.moves]
-        self._resting: int | None = None
-        self._oriented: int | None = None
+        self._moves = np.zeros((len(self.moves) + 1, MOVE))
+        self._moves[0, TURNED:] = np.eye(3).reshape(9)
+        for row, after, move in zip(self._moves, self._moves[1:], self.moves, strict=False):
+            row[:STEP] = move.start, move.duration
+            row[STEP:BEFORE] = *move.translation, *move.rotation
+            after[BEFORE:TURNED] = row[BEFORE:TURNED] + move.translation
+            turned = rotation_from_vector(np.array(move.rotation)) @ row[TURNED:].reshape(3, 3)
+            after[TURNED:] = turned.reshape(9)
+        self.pose = np.zeros(18)
+        self.translation, self.twist = self.pose[:3], self.pose[12:]
+        self.rotation = self.pose[3:12].reshape(3, 3)
+        self.at(0.0)
 
     @property
     def duration(self) -> float:
@@ -78,36 +79,7 @@ class HandPath:
 
     def at(self, t: float) -> None:
         """Evaluate the displacement and its rate at time ``t`` [s] into the attributes."""
-        index = bisect_right(self._starts, t) - 1
-        if index < 0 or t >= self.moves[index].end:
-            self._rest(index + 1)
-            return
-        self._resting = None
-        move, step = self.moves[index], self._steps[index]
-        s = (t - move.start) / move.duration
-        fraction = s * s * s * (10.0 + s * (6.0 * s - 15.0))
-        np.multiply(step[:3], fraction, out=self.translation)
-        self.translation += self._before[index]
-        np.multiply(step, 30.0 * s * s * (1.0 - s) * (1.0 - s) / move.duration, out=self.twist)
-        if not self._turns[index]:
-            self._face(index)
-            return
-        self.turning, self._oriented = True, None
-        rotation_from_vector(fraction * step[3:]).dot(self._turned[index], self.rotation)
-
-    def _face(self, index: int) -> None:
-        """Take the orientation after the first ``index`` moves, once."""
-        self.turning = index != self._oriented
-        if self.turning:
-            self._oriented = index
-            self.rotation[:] = self._turned[index]
-
-    def _rest(self, index: int) -> None:
-        """Stand where the first ``index`` moves end."""
-        self._face(index)
-        if index != self._resting:
-            self._resting = index
-            self.translation[:], self.twist[:] = self._before[index], 0.0
+        displacement(self._moves, t, self.pose)
 
 
 class Reference:

@@ -22,8 +22,8 @@ import math
 
 import numpy as np
 
+from farhand.compiled import compiled
 from farhand.mapping.ik.chain import Chain
-from farhand.mapping.ik.kernel import compiled
 from farhand.spatial import Array
 
 NONE, WRIST, PARALLEL, ELBOW = 0, 1, 2, 3

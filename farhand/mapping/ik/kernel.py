@@ -1,53 +1,16 @@
-"""Compiled kernels: pose, Jacobian and a Levenberg–Marquardt descent inside joint limits.
-
-Importing this module imports numba. That takes about a second, and a few more the first time, when
-the kernels are compiled and cached on disk.
-"""
+"""Compiled kernels: pose, Jacobian and a Levenberg–Marquardt descent inside joint limits."""
 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numba import njit, typeof
-from numba.core import config, event
+
+from farhand.compiled import compiled
+from farhand.kernels import rotation_log
 
 LIMIT_AVOIDANCE = 1.0
 """How strongly joints near their limit are spared, [-]; found by counting jumps on random paths."""
-
-compiled = njit(cache=True, nogil=True, error_model="numpy")
-"""Decorator of every kernel. A division by zero gives infinity, which counts as "not met"."""
-
-
-class _CompileNotice(event.Listener):
-    """Explains the wait once, on a terminal."""
-
-    shown = False
-
-    def on_start(self, event: Any) -> None:
-        # Not sys.stderr: beside a progress bar that is not the terminal itself
-        terminal = sys.__stderr__ is not None and sys.__stderr__.isatty()
-        if not _CompileNotice.shown and terminal:
-            notice = "compiling the inverse kinematics (once per installation, about 30 s) ..."
-            print(notice, file=sys.stderr, flush=True)
-        _CompileNotice.shown = True
-
-    def on_end(self, event: Any) -> None: ...
-
-
-def prepare(calls: Mapping[Any, tuple[Any, ...]]) -> None:
-    """Compile kernels for arguments like these, or load them from the cache, without a call.
-
-    Nothing is to be done where numba is switched off (``NUMBA_DISABLE_JIT=1``), as in a debugger.
-    """
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return
-    with event.install_listener("numba:compile", _CompileNotice()):
-        for kernel, arguments in calls.items():
-            kernel.compile(tuple(map(typeof, arguments)))
 
 
 @compiled
@@ -95,30 +58,6 @@ def forward(steps, hinge, q, axes, origins, R, p):
     R[1, 0], R[1, 1], R[1, 2] = r10, r11, r12
     R[2, 0], R[2, 1], R[2, 2] = r20, r21, r22
     p[0], p[1], p[2] = x, y, z
-
-
-@compiled
-def rotation_log(D, out):
-    """Axis times angle of a rotation matrix, exact also near a half turn, [rad]."""
-    x, y, z = 0.5 * (D[2, 1] - D[1, 2]), 0.5 * (D[0, 2] - D[2, 0]), 0.5 * (D[1, 0] - D[0, 1])
-    sine, cosine = math.sqrt(x * x + y * y + z * z), 0.5 * (D[0, 0] + D[1, 1] + D[2, 2] - 1.0)
-    angle = math.atan2(sine, cosine)
-    if sine > 1e-4 or cosine > 0.0:
-        scale = angle / sine if sine > 1e-12 else 1.0
-        out[0], out[1], out[2] = scale * x, scale * y, scale * z
-        return
-    # near a half turn the axis is the largest column of (D + Dᵀ)/2 + 1
-    best = 0
-    for i in range(1, 3):
-        if D[i, i] > D[best, best]:
-            best = i
-    size = 0.0
-    for i in range(3):
-        out[i] = 0.5 * (D[i, best] + D[best, i]) + (-cosine if i == best else 0.0)
-        size += out[i] * out[i]
-    sign = 1.0 if x * out[0] + y * out[1] + z * out[2] >= 0.0 else -1.0
-    for i in range(3):
-        out[i] *= sign * angle / math.sqrt(size)
 
 
 @compiled

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from farhand.compiled import compiled
 from farhand.mapping.ik.closed_form import BRANCHES, ELBOW, NONE, angle_onto, branches, dot, turn
-from farhand.mapping.ik.kernel import compiled, descend, pose_error
+from farhand.mapping.ik.kernel import descend, pose_error
 
 SOLVED, LIMITED, UNREACHABLE, JUMP, INVALID, UNDECIDED = 0, 1, 2, 3, 4, -1
 CODES = ("solved", "limited", "unreachable", "jump", "invalid")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from farhand.compiled import prepare
 from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand.mapping.ik.chain import Chain, Pose, Solution, split
 from farhand.robots import Robot
@@ -76,8 +77,6 @@ class Solver:
 
     def _compile(self) -> None:
         """Compile or load every stage now: the first use of one during a run would stall a tick."""
-        from farhand.mapping.ik.kernel import prepare
-
         stages, arm, settings, q = self._stages, self._arm, self._settings, self.chain.home
         p, R = np.zeros(3), np.eye(3)
         calls = {

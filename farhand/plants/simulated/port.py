@@ -12,6 +12,7 @@ import numpy as np
 from farhand.errors import UnknownName
 from farhand.friction import FRICTIONS, make
 from farhand.friction.models.model import read_parameters
+from farhand.kernels import scaled_square
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Command, JointTorque, Plant, Sample
 from farhand.plants.simulated.grippers import GripperDrive
@@ -58,6 +59,11 @@ class Imperfections:
         self.wrench_sigma = np.repeat([self.force_noise, self.torque_noise], 3)
         values = read_parameters(self.friction_parameters)
         self.joint_friction = (self.friction, values) if self.friction != "none" else None
+        #: whether motion and wrench are measured without any error, and torques given as commanded
+        self.exact_motion = not (self.encoder_step or self.velocity_from_position)
+        self.exact_wrench = not (self.force_noise or self.torque_noise)
+        self.on_time = self.fault == "none" and not self.sensor_delay
+        self.exact_torque = not (self.actuator_lag or self.torque_offset)
         if self.joint_friction:
             joints = max([np.size(value) for value in values.values()], default=1)
             make(self.friction, joints, **values)
@@ -97,7 +103,6 @@ class SimulatedPlant(Plant):
         self._plain = self._model.nq == self._model.nv
         self._all_actuated = bool(robot.actuated.all())
         self._limit, self._inverse_limit = robot.limits.torque, 1.0 / robot.limits.torque
-        self._share = np.zeros(self._model.nv)
         self._rng = rng or np.random.default_rng(0)
         self._sample = Sample(self._model.nq, self._model.nv)
         self._frozen: Sample | None = None
@@ -142,35 +147,43 @@ class SimulatedPlant(Plant):
         if self.zero is not None:
             sample.q += self.zero
         sample.set_wrench(port.wrench if faults.wrench_sensor else None)
-        if faults.encoder_step or faults.velocity_from_position:
+        if not faults.exact_motion:
             self._degrade_motion(sample)
-        if faults.force_noise or faults.torque_noise:
+        if not faults.exact_wrench:
             self._degrade_wrench(sample)
-        if faults.fault != "none":
-            return self._with_fault(sample)
-        return self._delayed(sample) if faults.sensor_delay else sample
+        return sample if faults.on_time else self._spoilt(sample)
 
     def write(self, command: Command, now_ns: int) -> None:
         """Set the joint torques from now on; any command but :class:`Brake` opens the brakes."""
-        self.port.brake(isinstance(command, Brake))
-        faults, torque = self.imperfections, self.port.torque
+        port, faults = self.port, self.imperfections
+        if port.braking or isinstance(command, Brake):
+            port.brake(isinstance(command, Brake))
         if faults.joint_friction is not self._friction:
             self._change_friction()
-        value = command.value
-        if not self._plain:
-            value = v_from_pinocchio(self._model, self.port.q, value)
-        if faults.actuator_lag:
-            share = 1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)
-            self._lagged += share * (value - self._lagged)
-            value = self._lagged
+        torque = port.torque
+        torque[:] = command.value if self._plain else self._in_engine_axes(command.value)
+        if not faults.exact_torque:
+            self._degrade_torque(torque, now_ns)
         self._written_ns = now_ns
-        torque[:] = value
-        if faults.torque_offset:
-            torque += faults.torque_offset
         if not self._all_actuated:
             torque *= self.actuated
-        if faults.actuator_limit:
-            self._saturate(torque, faults.actuator_limit)
+        limit = faults.actuator_limit
+        # a norm below the limit needs no test per joint
+        if limit and scaled_square(torque, self._inverse_limit) > limit * limit:
+            np.clip(torque, -limit * self._limit, limit * self._limit, out=torque)
+
+    def _in_engine_axes(self, torque: Array) -> Array:
+        """Joint torque in MuJoCo's order."""
+        return v_from_pinocchio(self._model, self.port.q, torque)
+
+    def _degrade_torque(self, torque: Array, now_ns: int) -> None:
+        """What the actuators make of a torque, in place."""
+        faults = self.imperfections
+        if faults.actuator_lag:
+            share = 1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)
+            self._lagged += share * (torque - self._lagged)
+            torque[:] = self._lagged
+        torque += faults.torque_offset
 
     def _change_friction(self) -> None:
         """Give the joints the friction that is set now."""
@@ -179,17 +192,14 @@ class SimulatedPlant(Plant):
         friction = make(name, self._model.nv, **values)
         self.world.add_friction(self.name, JointFriction(friction, self.world, self.name))
 
-    def _saturate(self, torque: Array, fraction: float) -> None:
-        share = np.multiply(torque, self._inverse_limit, out=self._share)
-        # A norm below the limit needs no test per joint.
-        if share.dot(share) > fraction * fraction:
-            limit = self._limit * fraction
-            np.minimum(torque, limit, out=torque)
-            np.maximum(torque, -limit, out=torque)
+    def _spoilt(self, sample: Sample) -> Sample:
+        """The sample with the fault while it lasts, or a late one.
 
-    def _with_fault(self, sample: Sample) -> Sample:
-        """The sample with the fault while it lasts; a frozen plant repeats its last good sample."""
+        A frozen plant repeats its last good sample.
+        """
         faults = self.imperfections
+        if faults.fault == "none":
+            return self._delayed(sample)
         if not 0.0 <= sample.time_ns * 1e-9 - faults.fault_start < faults.fault_length:
             self._frozen = None
             return sample

@@ -20,8 +20,6 @@ from farhand.coupling import Admittance, Coupling, law_named
 from farhand.errors import BadValue
 from farhand.learning.demonstration import Teaching
 from farhand.link.packet import model_hash
-from farhand.loop.bridges.bridge import Bridge
-from farhand.loop.clock import WallClock
 from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.plants import Brake, Imperfections, JointVelocity, SimulatedPlant
@@ -97,7 +95,7 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
         own = {"guard": station.guard, **station.controller.parts}
         parameters[name] = {**plants[name].parameters, **own}
     session = work.session(law.name, stations.values(), bridge, [world], parameters)
-    _configure(work, session, shape, bridge)
+    work.configure(session, shape)
     _check_start(session, wall)
     fixture.attached = any(path.startswith("fixture.") for path, _ in work.settings)
     if fixture.attached:
@@ -121,15 +119,6 @@ def _wall(world: World, shape: DualArm) -> Wall:
         return Wall()
     tool = world.ports["follower"].tool
     return Wall(point=np.array([tool.position[0] + WALL_AHEAD_M, 0.0, 0.0]))
-
-
-def _configure(work: CoupledBuild, session: Session, shape: DualArm, bridge: Bridge) -> None:
-    """Set every part; on the wall clock, compile the law's kernel before the first tick."""
-    compiled = isinstance(session.clock, WallClock) and bridge.laws[0].has_kernel
-    work.configure(session, shape, first=[("law.kernel", "numba")] if compiled else [])
-    if compiled:
-        for end, law in zip((bridge.a, bridge.b), bridge.laws, strict=False):
-            law.step(end.station.side, end.remote, 0.0)
 
 
 def _check_start(session: Session, wall: Wall) -> None:

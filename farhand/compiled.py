@@ -1,0 +1,67 @@
+"""Compiled functions: numba over plain Python, from a cache on disk, never inside a tick.
+
+A function under :func:`compiled` is machine code in a process that uses numba, and plain Python in
+one that does not. :func:`enabled` decides which, once per process. A fresh installation has nothing
+in its cache and would compile for half a minute, so its first run does without, and a process in
+the background fills the cache for the next one (:mod:`farhand.running.fill_cache`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+VARIABLE = "FARHAND_KERNELS"
+"""Environment variable, ``compiled`` or ``plain``; without it the cache on disk decides."""
+
+
+@functools.cache
+def enabled() -> bool:
+    """Whether this process uses numba."""
+    chosen = os.environ.get(VARIABLE, "")
+    return chosen == "compiled" or (chosen != "plain" and stamp().exists())
+
+
+def compiled(function: F) -> F:
+    """Decorator of a function that a tick calls."""
+    if not enabled():
+        return function
+    from numba import njit
+
+    # a division by zero gives infinity, as in NumPy
+    made: F = njit(cache=True, nogil=True, error_model="numpy")(function)
+    return made
+
+
+def prepare(calls: Mapping[Any, tuple[Any, ...]]) -> None:
+    """Compile functions for arguments like these, or load them from the cache, without a call."""
+    if not enabled():
+        return
+    from numba import typeof
+
+    for function, arguments in calls.items():
+        # without machine code where numba is switched off (NUMBA_DISABLE_JIT=1), as in a debugger
+        if hasattr(function, "compile"):
+            function.compile(tuple(map(typeof, arguments)))
+
+
+@functools.cache
+def stamp() -> Path:
+    """The file whose existence says that everything is compiled for this installation."""
+    package, digest = Path(__file__).parent, hashlib.sha256()
+    for what in (str(package), sys.version, version("numba"), version("numpy")):
+        digest.update(what.encode())
+    for source in sorted(package.rglob("*.py")):
+        text = source.read_bytes()
+        if b"@compiled" in text:
+            digest.update(text)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "farhand" / f"kernels-{digest.hexdigest()[:16]}"

@@ -1,0 +1,151 @@
+"""What laws compute in every tick, as compiled functions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.compiled import compiled
+from farhand.kernels import multiply, products, rotation_log, solve
+from farhand.spatial import Array
+
+
+@compiled
+def pose_error(
+    position: Array, rotation: Array, twist: Array, pose: Array, error: Array, rate: Array
+) -> None:
+    """How far a tool is from its target, [p_t − p; log(R_t Rᵀ)], and the difference of the twists.
+
+    Args:
+        position: of the target, [m].
+        rotation: of the target, 3 × 3.
+        twist: of the target, [m/s] and [rad/s].
+        pose: of the tool: position, rotation (column by column) and twist.
+        error: result, [m] and [rad].
+        rate: result, [m/s] and [rad/s].
+    """
+    D = np.empty((3, 3))
+    for i in range(3):
+        error[i] = position[i] - pose[i]
+        for j in range(3):
+            D[i, j] = (
+                rotation[i, 0] * pose[3 + j]
+                + rotation[i, 1] * pose[6 + j]
+                + rotation[i, 2] * pose[9 + j]
+            )
+    rotation_log(D, error[3:])
+    for i in range(6):
+        rate[i] = twist[i] - pose[12 + i]
+
+
+@compiled
+def tool_terms(
+    state: Array,
+    nq: int,
+    wrench: Array,
+    external: Array,
+    turned: bool,
+    scale: Array,
+    gamma: Array,
+    A: Array,
+) -> None:
+    """Γ = J B⁻¹ Jᵀ and A = J B⁻¹ b − J̇ q̇ of one arm.
+
+    Args:
+        state: of the arm, as :class:`farhand.arm.Arm` lays it out.
+        nq: how many numbers its configuration has.
+        wrench: measured at its tool, [N] and [N·m].
+        external: joint torque known to act beside it, [N·m].
+        turned: whether the twist is scaled.
+        scale: 6 × 6, the twist in another workspace per twist of the tool.
+        gamma: result, 6 × 6, [1/kg] and [1/(kg·m²)].
+        A: result, [m/s²] and [rad/s²].
+    """
+    n = len(external)
+    v, rest = state[nq : nq + n], state[nq + n + 18 :]
+    M, J, rest = rest[: n * n].reshape(n, n), rest[n * n :], rest[n * n + 6 * n :]
+    bias, gravity, drift, viscous = rest[:n], rest[n : 2 * n], rest[2 * n :], rest[2 * n + 6 :]
+    B, moved = np.zeros((n, 7)), drift[:6].copy()
+    for i in range(n):
+        total = bias[i] - gravity[i] + viscous[i] * v[i] - external[i]
+        for r in range(6):
+            B[i, r] = J[r * n + i]
+            total -= wrench[r] * B[i, r]
+        B[i, 6] = total
+    if turned:
+        for r in range(6):
+            moved[r] = 0.0
+            for c in range(6):
+                moved[r] += scale[r, c] * drift[c]
+            for i in range(n):
+                B[i, r] = 0.0
+                for c in range(6):
+                    B[i, r] += scale[r, c] * J[c * n + i]
+    X = products(M, B)
+    for r in range(6):
+        for c in range(6):
+            gamma[r, c] = X[r, c]
+        A[r] = X[r, 6] - moved[r]
+
+
+@compiled
+def damped(gamma: Array, wanted: Array, damping: float) -> Array:
+    """Γ (Γ² + ρ² I)⁻¹ times accelerations, one per column: wrenches that cause them.
+
+    Without damping Γ⁻¹, unbounded where the arms lose a direction.
+    """
+    if damping == 0.0:
+        return np.linalg.solve(gamma, wanted)
+    squared = multiply(gamma, gamma)
+    for i in range(6):
+        squared[i, i] += damping * damping
+    return multiply(gamma, solve(squared, wanted))
+
+
+@compiled
+def constraint_force(
+    state_a: Array,
+    nq_a: int,
+    wrench_a: Array,
+    external_a: Array,
+    turned: bool,
+    scale: Array,
+    state_b: Array,
+    nq_b: int,
+    wrench_b: Array,
+    external_b: Array,
+    error: Array,
+    rate: Array,
+    gains: Array,
+    gamma: Array,
+    u: Array,
+) -> None:
+    """U = Γ (Γ² + ρ² I)⁻¹ (A_b − A_a + K_d rate + K_p error) with Γ = Γ_a + Γ_b.
+
+    Args:
+        state_a: of the leader, and so on: see :func:`tool_terms`.
+        nq_a: of the leader.
+        wrench_a: of the leader.
+        external_a: of the leader.
+        turned: whether the leader's workspace is turned or scaled.
+        scale: by what.
+        state_b: of the follower, and so on.
+        nq_b: of the follower.
+        wrench_b: of the follower.
+        external_b: of the follower.
+        error: mapped leader minus follower, [m] and [rad].
+        rate: its rate, [m/s] and [rad/s].
+        gains: diagonals of K_p and K_d, and ρ.
+        gamma: result: Γ, 6 × 6.
+        u: result, [N] and [N·m].
+    """
+    gamma_b, A_a, A_b = np.empty((6, 6)), np.empty(6), np.empty(6)
+    tool_terms(state_a, nq_a, wrench_a, external_a, turned, scale, gamma, A_a)
+    tool_terms(state_b, nq_b, wrench_b, external_b, False, scale, gamma_b, A_b)
+    wanted = np.empty((6, 1))
+    for i in range(6):
+        wanted[i, 0] = A_b[i] - A_a[i] + gains[6 + i] * rate[i] + gains[i] * error[i]
+        for j in range(6):
+            gamma[i, j] += gamma_b[i, j]
+    found = damped(gamma, wanted, gains[12])
+    for i in range(6):
+        u[i] = found[i, 0]

@@ -1,0 +1,58 @@
+"""``python -m farhand.running.fill_cache``: compile all that a tick calls, once per installation.
+
+The first run of a fresh installation starts it in the background and does without; see
+:mod:`farhand.compiled`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+
+from farhand.compiled import VARIABLE, enabled, stamp
+
+LAWS = ("virtual-constraints", "four-channel", "admittance")
+"""Laws of the dual-arm rig that have compiled functions of their own."""
+
+RIGS = ("hazardous", "youbot", "cooperative", "humanoid")
+
+
+def in_background() -> bool:
+    """Fill the cache by a process of low priority; False if it is filled or must not be."""
+    if enabled() or VARIABLE in os.environ:
+        return False
+    subprocess.Popen(
+        [sys.executable, "-m", "farhand.running.fill_cache"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, VARIABLE: "compiled"},
+        start_new_session=True,
+        preexec_fn=lambda: os.nice(10) and None,
+    )
+    return True
+
+
+def fill() -> None:
+    """Run every rig for a moment, and leave a note that this was done."""
+    from farhand.rigs import Options, build_rig
+
+    done = stamp()
+    done.parent.mkdir(parents=True, exist_ok=True)
+    with done.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        for name, law in [("dual-arm", law) for law in LAWS] + [(name, None) for name in RIGS]:
+            rig = build_rig(name, Options(law=law))
+            rig.session.run(0.05)
+            rig.close()
+        done.touch()
+
+
+if __name__ == "__main__":
+    os.environ[VARIABLE] = "compiled"
+    fill()

@@ -1,0 +1,107 @@
+"""What the world computes in every step beside the engine, as compiled functions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.compiled import compiled
+from farhand.kernels import rotation_log
+from farhand.spatial import Array
+
+
+@compiled
+def wall_force(position: Array, twist: Array, wall: Array, wrench: Array) -> tuple[float, float]:
+    """Depth of a point in a wall and the normal force on it, which goes into ``wrench``.
+
+    Args:
+        position: of the tool point, [m].
+        twist: of the tool, [m/s] and [rad/s].
+        wall: normal (3), level of the plane [m], stiffness [N/m], damping [N·s/m].
+        wrench: result, [N] and [N·m].
+    """
+    depth, rate, force = wall[3], 0.0, 0.0
+    for i in range(3):
+        depth -= wall[i] * position[i]
+        rate -= wall[i] * twist[i]
+    if depth > 0.0:
+        force = max(0.0, wall[4] * depth + wall[5] * rate)
+    for i in range(3):
+        wrench[i], wrench[3 + i] = force * wall[i], 0.0
+    return max(depth, 0.0), force
+
+
+@compiled
+def hand_wrench(
+    path: Array,
+    held: Array,
+    gains: Array,
+    position: Array,
+    rotation: Array,
+    twist: Array,
+    error: Array,
+    wrench: Array,
+) -> None:
+    """The wrench of a hand that holds a tool by springs and dampers about its path.
+
+    Args:
+        path: displacement (3), rotation (9) and twist (6) of the path.
+        held: where the path starts: position (3) and rotation (9).
+        gains: stiffness and damping of each axis.
+        position: of the tool, [m].
+        rotation: of the tool, 3 × 3.
+        twist: of the tool, [m/s] and [rad/s].
+        error: result: stretch and twist of the springs, [m] and [rad].
+        wrench: result, [N] and [N·m].
+    """
+    R, D = np.empty((3, 3)), np.empty((3, 3))
+    for i in range(3):
+        error[i] = held[i] + path[i] - position[i]
+        a, b, c = path[3 + 3 * i], path[4 + 3 * i], path[5 + 3 * i]
+        for j in range(3):
+            R[i, j] = a * held[3 + j] + b * held[6 + j] + c * held[9 + j]
+    for i in range(3):
+        for j in range(3):
+            D[i, j] = R[i, 0] * rotation[j, 0] + R[i, 1] * rotation[j, 1] + R[i, 2] * rotation[j, 2]
+    rotation_log(D, error[3:])
+    for i in range(6):
+        wrench[i] = gains[i] * error[i] + gains[6 + i] * (path[12 + i] - twist[i])
+
+
+@compiled
+def begin_step(
+    live: Array,
+    wrench: Array,
+    touches: Array,
+    v: Array,
+    row: int,
+    page_live: Array,
+    page_touch: Array,
+    page_v: Array,
+    applied: Array,
+) -> None:
+    """Joint torque that acts in the coming step, into ``applied``; what makes it is noted.
+
+    Args:
+        live: tool Jacobians of all robots, one below the other, their joint torques and pushes.
+        wrench: on all tools, [N] and [N·m].
+        touches: wrenches of the single touches.
+        v: velocities of all robots, [rad/s].
+        row: of the pages.
+        page_live: where ``live`` is noted.
+        page_touch: where ``touches`` are.
+        page_v: where ``v`` is.
+        applied: result, [N·m].
+    """
+    n, rows = len(v), len(wrench)
+    for j in range(n):
+        page_v[row, 0, j] = v[j]
+        applied[j] = live[rows * n + j] + live[rows * n + n + j]
+    for i in range(rows):
+        if wrench[i] != 0.0:
+            for j in range(n):
+                applied[j] += wrench[i] * live[i * n + j]
+    for k in range(len(live)):
+        page_live[row, k] = live[k]
+    for i in range(touches.shape[0]):
+        for j in range(6):
+            page_touch[row, i, j] = touches[i, j]
