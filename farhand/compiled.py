@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,8 +37,7 @@ def compiled(function: F) -> F:
     from numba import njit
 
     # a division by zero gives infinity, as in NumPy
-    made: F = njit(cache=True, nogil=True, error_model="numpy")(function)
-    return made
+    return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 def prepare(calls: Mapping[Any, tuple[Any, ...]]) -> None:

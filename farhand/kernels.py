@@ -68,7 +68,7 @@ def multiply(A: Array, B: Array) -> Array:
 if enabled():
     # BLAS and LAPACK take longer to call than six equations take to solve
     @compiled
-    def multiply(A: Array, B: Array) -> Array:  # type: ignore[no-redef]  # noqa: F811
+    def multiply(A: Array, B: Array) -> Array:  # noqa: F811
         """See above."""
         found = np.zeros((len(A), B.shape[1]))
         for i in range(found.shape[0]):

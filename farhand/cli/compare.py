@@ -11,6 +11,7 @@ from farhand.cli.options import JsonPath, Layer, ReportFolder, Resume, RigName, 
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.report.figures import STYLES
 from farhand.report.output import Bar, check_file, check_folder, counting, say, within, write_json
+from farhand.running import fill_cache
 from farhand.running.arguments import parse_settings
 
 Laws = Annotated[
@@ -54,6 +55,7 @@ def compare(
     check_file(json)
     check_folder(report)
     check_folder(pictures)
+    fill_cache.at_once()
     if style not in STYLES:
         raise UnknownName("style", style, STYLES)
     if style != "screen" and report is None and pictures is None:

@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
 from farhand.report.output import check_file, check_folder, counting, say, write_json
+from farhand.running import fill_cache
 
 Rigs = Annotated[list[str] | None, Argument(metavar="[RIG…]", help="Which rigs; default: all.")]
 Out = Annotated[Path, Option("--out", metavar="DIR", help="Where the pictures go.")]
@@ -23,6 +24,7 @@ def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = 
     """
     check_file(json)
     check_folder(out)
+    fill_cache.at_once()
     from farhand.errors import UnknownName
     from farhand.rigs.rig import rig_names
     from farhand.running.gallery import take

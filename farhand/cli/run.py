@@ -35,6 +35,7 @@ from farhand.report.output import (
     within,
     write_json,
 )
+from farhand.running import fill_cache
 from farhand.running.arguments import check_run_files, check_seconds, parse_settings, post_commands
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def run(
     virtual = headless and clock != "wall"
     if core is not None and virtual:
         raise BadValue("--core needs --clock wall: in virtual time no loop stays on a core")
+    fill_cache.in_background()
     # What takes seconds: the imports too, where the disk is slow
     with Bar(f"preparing {rig}"):
         from farhand.loop.clock import VirtualClock, WallClock

@@ -23,6 +23,7 @@ from farhand.report.output import (
     within,
     write_json,
 )
+from farhand.running import fill_cache
 from farhand.running.arguments import parse_settings
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def stability(
     """
     check_files(json, done, read=[])
     check_folder(report)
+    fill_cache.at_once()
     sweep = _Sweep(done, workers, ray, resume, json, report)
     if resume and (done is not None or not (simulate or grid)):
         raise BadValue("--resume continues --simulate and --grid; --done continues by itself")

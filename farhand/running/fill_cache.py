@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 from farhand.compiled import VARIABLE, enabled, stamp
+from farhand.report.output import note
 
 LAWS = ("virtual-constraints", "four-channel", "admittance")
 """Laws of the dual-arm rig that have compiled functions of their own."""
@@ -19,10 +20,10 @@ LAWS = ("virtual-constraints", "four-channel", "admittance")
 RIGS = ("hazardous", "youbot", "cooperative", "humanoid")
 
 
-def in_background() -> bool:
-    """Fill the cache by a process of low priority; False if it is filled or must not be."""
+def in_background() -> None:
+    """Fill the cache by a process of low priority, and say so; nothing if that is done already."""
     if enabled() or VARIABLE in os.environ:
-        return False
+        return
     subprocess.Popen(
         [sys.executable, "-m", "farhand.running.fill_cache"],
         stdin=subprocess.DEVNULL,
@@ -30,13 +31,21 @@ def in_background() -> bool:
         stderr=subprocess.DEVNULL,
         env={**os.environ, VARIABLE: "compiled"},
         start_new_session=True,
-        preexec_fn=lambda: os.nice(10) and None,
     )
-    return True
+    note("the first run computes slowly; later ones are compiled (in the background, a minute)")
+
+
+def at_once() -> None:
+    """Compile in this process as functions are needed: for work that takes longer than that."""
+    if not enabled() and VARIABLE not in os.environ:
+        os.environ[VARIABLE] = "compiled"
+        enabled.cache_clear()
+        note("compiling first, once per installation: about half a minute")
 
 
 def fill() -> None:
     """Run every rig for a moment, and leave a note that this was done."""
+    os.nice(10)
     from farhand.rigs import Options, build_rig
 
     done = stamp()
@@ -54,5 +63,4 @@ def fill() -> None:
 
 
 if __name__ == "__main__":
-    os.environ[VARIABLE] = "compiled"
     fill()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from functools import partial
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -11,11 +12,13 @@ import pinocchio as pin
 from scipy.linalg.lapack import dposv
 
 from farhand.arm import Arm
-from farhand.coupling import LAWS
+from farhand.coupling import LAWS, Effort, PositionPosition, Side
 from farhand.link.channel import MemoryChannel
 from farhand.link.endpoint import connect
+from farhand.link.layers import Layer, LayerPort
 from farhand.link.packet import Packet
 from farhand.loop.telemetry import Telemetry
+from farhand.plants import Command, Plant, Sample
 from farhand.rigs import Options, Rig, build_rig
 from farhand_lab.benchmarks.measure import Benchmark, Prepared, Work
 from farhand_lab.dh import DHArm
@@ -57,18 +60,85 @@ def bare_terms(arm: Arm) -> None:
     pin.getFrameJacobian(arm.model, arm.data, arm._frame, pin.LOCAL_WORLD_ALIGNED)
 
 
-def _dual_arm(kernel: str) -> Rig:
-    options = Options(law="virtual-constraints", settings=[("law.kernel", kernel)])
-    return build_rig("dual-arm", options)
+def bare_drift(arm: Arm) -> None:
+    """The tool's acceleration while no joint accelerates, by the bare call."""
+    pin.getFrameClassicalAcceleration(arm.model, arm.data, arm._frame, pin.LOCAL_WORLD_ALIGNED)
 
 
-def _dual_arm_tick(kernel: str) -> Prepared:
-    rig = _dual_arm(kernel)
+def _dual_arm(law: str = "virtual-constraints", **more: Any) -> Rig:
+    return build_rig("dual-arm", Options(law=law, **more))
+
+
+def _dual_arm_tick() -> Prepared:
+    rig = _dual_arm()
     return _tick(rig), _bare_tick(rig), toolbox_tick(rig)
 
 
-def _dual_arm_second(kernel: str) -> Prepared:
-    rig, bare = _dual_arm(kernel), build_rig("dual-arm", Options())
+class UserLaw(PositionPosition):
+    """The spring as a user would write it, in plain NumPy."""
+
+    name = "users-spring"
+
+    def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
+        """Equal and opposite."""
+        self.measure(a, b)
+        K, D = np.repeat([1000.0, 20.0], 3), np.repeat([70.0, 1.2], 3)
+        wrench = K * self.error + D * self.rate
+        return a.effort(-wrench), b.effort(wrench)
+
+
+class UserPlant(Plant):
+    """A plant as a user would write it: it fills a sample of its own."""
+
+    def __init__(self, inner: Plant) -> None:
+        self.inner, self.name, self.actuated = inner, inner.name, inner.actuated
+        self.accepts, self.world = inner.accepts, inner.world  # type: ignore[attr-defined]
+        self._sample = Sample(len(inner.actuated), len(inner.actuated))
+
+    def read(self, now_ns: int) -> Sample:
+        """The sample of the simulated arm, number by number."""
+        found = self.inner.read(now_ns)
+        self._sample.time_ns = found.time_ns
+        self._sample.q[:], self._sample.v[:] = found.q, found.v
+        self._sample.set_wrench(found.wrench)
+        return self._sample
+
+    def write(self, command: Command, now_ns: int) -> None:
+        """Pass it on."""
+        self.inner.write(command, now_ns)
+
+
+class UserLayer(Layer):
+    """A layer that lets everything through, as a user's own begins."""
+
+    name = "users-layer"
+
+    def ports(self) -> tuple[LayerPort, LayerPort]:
+        """One for each end."""
+        return LayerPort(), LayerPort()
+
+
+def _user_law_tick() -> Prepared:
+    """A law in plain Python, beside the same law of the library."""
+    return _tick(_dual_arm(f"{__name__}:UserLaw")), _tick(_dual_arm("position-position")), {}
+
+
+def _user_plant_tick() -> Prepared:
+    """Both plants wrapped in plain Python, beside the simulated ones."""
+    rig = _dual_arm()
+    for station in rig.session.stations:
+        station.plant = UserPlant(station.plant)
+    return _tick(rig), _tick(_dual_arm()), {}
+
+
+def _user_layer_tick() -> Prepared:
+    """A link with a layer in plain Python, beside a link without."""
+    linked = _dual_arm(layer=f"{__name__}:UserLayer", delay=20.0)
+    return _tick(linked), _tick(_dual_arm(delay=20.0)), {}
+
+
+def _dual_arm_second() -> Prepared:
+    rig, bare = _dual_arm(), build_rig("dual-arm", Options())
     steps = round(1e9 / bare.world.step_ns)
 
     def floor() -> None:
@@ -78,9 +148,9 @@ def _dual_arm_second(kernel: str) -> Prepared:
     return lambda: rig.session.run(1.0, rig.metrics.pull), floor, {}
 
 
-def _constraints(kernel: str) -> Prepared:
+def _constraints() -> Prepared:
     """The law with both arms' dynamics, beside the bare library calls that it needs."""
-    rig = _dual_arm(kernel)
+    rig = _dual_arm()
     rig.session.run(1.0)
     a, b = (station.side for station in rig.session.stations)
     law, arms = rig.session.bridges[0].laws[0], [station.arm for station in rig.session.stations]
@@ -94,7 +164,7 @@ def _constraints(kernel: str) -> Prepared:
     def bare() -> None:
         for arm in arms:
             bare_terms(arm)
-            arm.drift  # noqa: B018
+            bare_drift(arm)
             arm.J.dot(dposv(arm.M, rhs)[1])
         pin.log3(arms[0].rotation)
         gamma.dot(dposv(gamma.dot(gamma), six)[1])
@@ -199,15 +269,14 @@ def _toolbox_law(rig: Rig):
 
 
 BENCHMARKS = [
-    # As on the wall clock
-    Benchmark("tick/dual-arm", partial(_dual_arm_tick, "numba"), calls=300, each=True),
-    Benchmark("tick/dual-arm/numpy", partial(_dual_arm_tick, "numpy"), calls=300, each=True),
-    # As in headless runs
-    Benchmark("virtual-second/dual-arm", partial(_dual_arm_second, "numpy"), 1, "s"),
-    Benchmark("virtual-second/dual-arm/numba", partial(_dual_arm_second, "numba"), 1, "s"),
+    Benchmark("tick/dual-arm", _dual_arm_tick, calls=300, each=True),
+    # the floor is the same tick with the library's own part
+    Benchmark("tick/dual-arm/user-law", _user_law_tick, calls=300, each=True),
+    Benchmark("tick/dual-arm/user-plant", _user_plant_tick, calls=300, each=True),
+    Benchmark("tick/dual-arm/user-layer", _user_layer_tick, calls=300, each=True),
+    Benchmark("virtual-second/dual-arm", _dual_arm_second, 1, "s"),
     *(Benchmark(f"law/{n}", partial(_law, n)) for n in LAWS if n != "virtual-constraints"),
-    Benchmark("law/virtual-constraints", partial(_constraints, "numba"), calls=300),
-    Benchmark("law/virtual-constraints/numpy", partial(_constraints, "numpy"), calls=300),
+    Benchmark("law/virtual-constraints", _constraints, calls=300),
     Benchmark("telemetry/100-channels", _telemetry, calls=2000),
     Benchmark("link/crossing", _crossing),
 ]

@@ -9,6 +9,7 @@ from typer import Argument
 
 from farhand.cli.options import JsonPath, Resume
 from farhand.report.output import check_file, counting, show_table, write_json
+from farhand.running import fill_cache
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,6 +30,7 @@ def bench(name: Name = None, json: JsonPath = None, resume: Resume = False) -> N
     Example: [bold]farhand bench tick/dual-arm --json bench.json[/bold]
     """
     check_file(json)
+    fill_cache.at_once()
     from farhand.loop.interrupts import ending_workers
     from farhand.running.resume import resumable
 

@@ -10,6 +10,7 @@ from typer import Argument, Option
 from farhand.cli.options import JsonPath, ReportFolder, Resume, Seed
 from farhand.errors import BadValue
 from farhand.report.output import check_file, check_folder, counting, say, stdout, write_json
+from farhand.running import fill_cache
 
 if TYPE_CHECKING:
     from farhand_lab.harness import Entry, Verdict
@@ -44,23 +45,27 @@ def reproduce(
     """
     check_file(json)
     check_folder(report)
+    fill_cache.at_once()
     if mutations:
         if report is not None or resume:
             raise BadValue("--mutations writes no report and keeps nothing to --resume")
         return _check_mutations(selections or [], json, seed)
     from farhand.running.resume import resumable
-    from farhand_lab import harness
+    from farhand_lab import parallel
     from farhand_lab import report as page
 
-    keep = page.undrawn if report is None else page.drawn
     work = {"seed": seed, "plots": report is not None}
     chosen = tuple(selections or ())
     with resumable("reproduce", work, resume, json, report) as pieces:
         finished = {key: page.from_row(row) for key, row in pieces.rows.items()}
         try:
             with counting("reproducing") as progress:
-                entries = harness.run(
-                    *chosen, progress=progress, seed=seed, keep=keep, finished=finished
+                entries = parallel.run(
+                    *chosen,
+                    progress=progress,
+                    seed=seed,
+                    plots=report is not None,
+                    finished=finished,
                 )
         except BaseException as error:
             measured = list(finished.values())

@@ -11,6 +11,7 @@ from typer import Option
 from farhand.cli.options import Seed
 from farhand.errors import UnknownName
 from farhand.report.output import check_folder, note, within
+from farhand.running import fill_cache
 
 Rigs = Annotated[
     list[str] | None, Option("--rig", metavar="NAME", help="Which rig, or friction; default: all.")
@@ -39,6 +40,7 @@ def soak(
     Example: [bold]farhand soak --rig dual-arm --seconds 300 --out out/soak[/bold]
     """
     check_folder(out)
+    fill_cache.at_once()
     from farhand_lab.soak import command
 
     within("--seconds", seconds, command.SHORTEST_S, command.LONGEST_S, "s")

@@ -12,6 +12,9 @@ from farhand.plants.drivers.worker import Latest, Timing
 from farhand_lab.dual_arm.threads import Rates, RealThreads, ThreadSetup
 from farhand_lab.harness import Figure, Finding, experiment, shared
 
+MEASURES_TIME = True
+"""Whether these experiments read the wall clock."""
+
 RUNS = 5
 SHORT_RUN_S = 1.0
 LONG_RUN_S = 60.0

@@ -26,6 +26,9 @@ from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation, Mutations
 from farhand_lab.trial import run
 
+MEASURES_TIME = True
+"""Whether these experiments read the wall clock."""
+
 Array = np.ndarray
 
 PUBLISHED_RATE = 47.14  # of the regulator in free space, [Hz]

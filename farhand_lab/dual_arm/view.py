@@ -27,6 +27,9 @@ from farhand_lab.page_visitors import Visitors
 if TYPE_CHECKING:
     import matplotlib.figure
 
+MEASURES_TIME = True
+"""Whether these experiments read the wall clock."""
+
 VISITORS = 3
 TURNS = 5  # each without, then with a view
 TURN_S = 0.8

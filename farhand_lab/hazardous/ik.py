@@ -20,6 +20,9 @@ from farhand_lab.hazardous.kinematics import FLANGE, FORE, SHOULDER, UPPER, reac
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas
 
+MEASURES_TIME = True
+"""Whether these experiments read the wall clock."""
+
 Array = np.ndarray
 _THIS = sys.modules[__name__]
 

@@ -21,6 +21,9 @@ from farhand.plants.drivers.worker import Timing, Worker, urgent
 from farhand_lab.harness import Finding, experiment
 from farhand_lab.mutation import Mutation
 
+MEASURES_TIME = True
+"""Whether these experiments read the wall clock."""
+
 Action = Callable[[int], None]
 """Called with the time, [ns]."""
 

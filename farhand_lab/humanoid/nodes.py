@@ -33,6 +33,9 @@ from farhand_lab.harness import Finding, experiment
 from farhand_lab.mutation import Mutations
 from farhand_lab.trial import blame, processor_wait
 
+MEASURES_TIME = True
+"""Whether these experiments read the wall clock."""
+
 Array = np.ndarray
 Address = tuple[str, int]
 

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
     from farhand.console.drawing import Drawing
 
+MEASURES_TIME = True
+"""Whether these experiments read the wall clock."""
+
 Array = np.ndarray
 
 FORCES = (0.5, 1.0, 2.0, 3.3)  # [N]
