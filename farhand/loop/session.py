@@ -141,7 +141,10 @@ class Session:
             self._append(bridge.step, bridge.period_ns, "law")
         for station in self.stations:
             self._append(station.act, station.period_ns, "act")
-        self._in_step = False
+        # whether all parts are due together: then their own times are brought up to date only when
+        # somebody may look
+        self._in_step, self._due_ns, self._made = False, 0, 0
+        self._steps: tuple[Callable[[int], None], ...] = ()
         self._base_ns = min((part.period_ns for part in self.parts), default=0)
 
     def _check_parts(self) -> None:
@@ -184,6 +187,7 @@ class Session:
             after: the stage it belongs to. ``"physics"`` comes before the commands of a tick are
                 applied, in every tick.
         """
+        self._settle()
         if after not in STAGES:
             raise UnknownName("stage of a tick", after, STAGES)
         part = Part(step, self._base_ns if period_ns is None else period_ns, after)
@@ -197,6 +201,7 @@ class Session:
 
     def remove(self, part: Part) -> None:
         """Take out what :meth:`add` put in."""
+        self._settle()
         (self._before_commands if part.stage == "physics" else self.parts).remove(part)
 
     def run(
@@ -217,6 +222,7 @@ class Session:
         end_ns = self.now_ns + round(seconds * 1e9)
         pause_ns = self.now_ns + round(every * 1e9)
         self._in_step = len({(part.period_ns, part.next_ns) for part in self.parts}) == 1
+        self._steps, self._due_ns = tuple(part.step for part in self.parts), self.parts[0].next_ns
         self._base_ns = min(part.period_ns for part in self.parts)
         if self.cycle is not None:
             self._metered = [(part, self.cycle.meters[part.section]) for part in self.parts]
@@ -234,9 +240,11 @@ class Session:
                 self._make_timed(due_ns, late_ns, self.cycle)
             self.ticks += 1
             if between is not None and due_ns >= pause_ns:
+                self._account()
                 between()
                 pause_ns += round(every * 1e9)
         self.now_ns = end_ns if not self._stopping else self._next_due()
+        self._settle()
         if between is not None:
             between()
 
@@ -277,8 +285,10 @@ class Session:
         missed = min(self.deadlines.missed(late_ns, base_ns), (end_ns - 1 - due_ns) // base_ns)
         if missed:
             now_ns = due_ns + missed * base_ns
+            self._account()
             for part in self.parts:
                 part.next_ns += max(0, (now_ns - part.next_ns) // part.period_ns) * part.period_ns
+            self._due_ns = self.parts[0].next_ns
             later_ns = self._next_due()
             skipped = (later_ns - due_ns) // base_ns
             due_ns = later_ns
@@ -300,7 +310,19 @@ class Session:
 
     def _next_due(self) -> int:
         """When the next part is due, [ns]; parts of one rate and phase are due together."""
-        return self.parts[0].next_ns if self._in_step else min(part.next_ns for part in self.parts)
+        return self._due_ns if self._in_step else min(part.next_ns for part in self.parts)
+
+    def _account(self) -> None:
+        """Bring the parts' own times and counts up to date."""
+        if self._in_step:
+            for part in self.parts:
+                part.next_ns, part.calls = self._due_ns, part.calls + self._made
+            self._made = 0
+
+    def _settle(self) -> None:
+        """Let every part keep its own time, until the next run."""
+        self._account()
+        self._in_step = False
 
     def finish(self) -> None:
         """Make :meth:`run` return after the present tick."""
@@ -313,11 +335,17 @@ class Session:
     def _tick(self, now_ns: int) -> None:
         for request in self.commands.due(now_ns):
             self._apply(request, now_ns)
-        for part in self.parts:
-            if part.next_ns <= now_ns:
-                part.step(now_ns)
-                part.next_ns += part.period_ns
-                part.calls += 1
+        if self._in_step:
+            for step in self._steps:
+                step(now_ns)
+            self._due_ns += self._base_ns
+            self._made += 1
+        else:
+            for part in self.parts:
+                if part.next_ns <= now_ns:
+                    part.step(now_ns)
+                    part.next_ns += part.period_ns
+                    part.calls += 1
         self._notice_trips()
 
     def _tick_timed(self, now_ns: int, before: int, cycle: Cycle) -> None:
@@ -328,13 +356,17 @@ class Session:
         after = clock()
         cycle.meters["commands"].pending = after - before
         for part, meter in self._metered:
-            if part.next_ns <= now_ns:
+            if self._in_step or part.next_ns <= now_ns:
                 before = after
                 part.step(now_ns)
-                part.next_ns += part.period_ns
-                part.calls += 1
+                if not self._in_step:
+                    part.next_ns += part.period_ns
+                    part.calls += 1
                 after = clock()
                 meter.pending += after - before
+        if self._in_step:
+            self._due_ns += self._base_ns
+            self._made += 1
         self._notice_trips()
 
     def _apply(self, request: Request, now_ns: int) -> None:

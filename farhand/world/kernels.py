@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.compiled import compiled
-from farhand.kernels import rotation_log
+from farhand.kernels import cross, rotation_log, triple
 from farhand.spatial import Array
 
 
@@ -65,6 +65,68 @@ def hand_wrench(
     rotation_log(D, error[3:])
     for i in range(6):
         wrench[i] = gains[i] * error[i] + gains[6 + i] * (path[12 + i] - twist[i])
+
+
+@compiled
+def tool_motion(
+    anchors: Array,
+    axes: Array,
+    moves: Array,
+    points: Array,
+    sites: Array,
+    v: Array,
+    J: Array,
+    twist: Array,
+) -> None:
+    """Jacobians of all tools, one below the other, and their twists.
+
+    Args:
+        anchors: of every joint in world, [m].
+        axes: of every joint in world.
+        moves: how a joint moves each tool: 1 a hinge, 2 a slide, 0 not at all.
+        points: of all sites of the model, [m].
+        sites: which of them are the tools.
+        v: joint velocities, [rad/s].
+        J: result, 6 rows for each tool.
+        twist: result, [m/s] and [rad/s].
+    """
+    for tool in range(len(moves)):
+        at = 6 * tool
+        for r in range(6):
+            twist[at + r] = 0.0
+        for j in range(len(v)):
+            kind = moves[tool, j]
+            if kind == 0:
+                continue
+            axis = triple(axes[j], 0)
+            if kind == 1:
+                anchor, point = anchors[j], points[sites[tool]]
+                lever = point[0] - anchor[0], point[1] - anchor[1], point[2] - anchor[2]
+                linear, angular = cross(axis, lever), axis
+            else:
+                linear, angular = axis, (0.0, 0.0, 0.0)
+            for r in range(3):
+                J[at + r, j], J[at + 3 + r, j] = linear[r], angular[r]
+                twist[at + r] += linear[r] * v[j]
+                twist[at + 3 + r] += angular[r] * v[j]
+
+
+@compiled
+def sum_touches(touches: Array, owners: Array, contact: Array, wrench: Array) -> None:
+    """The wrench on every tool: contact of the engine, and all touches.
+
+    Args:
+        touches: one wrench each, [N] and [N·m].
+        owners: number of the tool that each acts on.
+        contact: on all tools.
+        wrench: result, on all tools.
+    """
+    for i in range(len(wrench)):
+        wrench[i] = contact[i]
+    for k in range(len(owners)):
+        at = 6 * owners[k]
+        for r in range(6):
+            wrench[at + r] += touches[k, r]
 
 
 @compiled

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from farhand.spatial import Array
-from farhand.world.kernels import begin_step
+from farhand.world.kernels import begin_step, sum_touches
 
 PAGE_STEPS = 128
 """Steps that are noted before they are added up."""
@@ -42,7 +42,7 @@ class Ledger:
         self._live = np.zeros(6 * count * nv + 2 * nv)
         self.J = self._live[: 6 * count * nv].reshape(6 * count, nv)
         self.torque, self.push = self._live[-2 * nv : -nv], self._live[-nv:]
-        self._owners: list[int] = []
+        self._owners = np.zeros(0, dtype=np.int64)
         self._wrenches = np.zeros((0, 6))
         self._joint_work = np.zeros((4, nv))  # by actuators, damping, constraints, pushes
         self._touch_work = np.zeros(0)
@@ -53,12 +53,16 @@ class Ledger:
         """Rows into which touches on the robots with these numbers write their wrenches."""
         self.add_up()
         known = self._touch_work
-        self._owners = list(owners)
+        self._owners = np.array(owners, dtype=np.int64)
         self._touch_work = np.zeros(len(owners))
         self._touch_work[: len(known)] = known
         self._wrenches = np.zeros((len(owners), 6))
         self._open()
         return self._wrenches
+
+    def sum_touches(self, contact: Array, wrench: Array) -> None:
+        """The wrench on all tools, into ``wrench``; ``contact`` is the share of the engine's own."""
+        sum_touches(self._wrenches, self._owners, contact, wrench)
 
     def before(self, v: Array, wrench: Array, applied: Array) -> None:
         """Note the forces of the coming step and the velocity at its start; sum the torques.

@@ -13,6 +13,7 @@ from farhand.robots import Placement, Robot
 from farhand.robots.springs import JointSpring
 from farhand.spatial import Array
 from farhand.world.joints import GearFriction, JointFriction, JointPush
+from farhand.world.kernels import tool_motion
 from farhand.world.ledger import Ledger
 from farhand.world.objects import Jaws
 from farhand.world.touches import Tie, Tool, Touch
@@ -135,15 +136,6 @@ class Port:
             self.friction.at(self.v, self._friction_free, self.pushed)
             self._set_friction()
 
-    def sum_touches(self) -> None:
-        """Sum the touches."""
-        if len(self.touches) == 1 and self.contact is None:
-            self.wrench[:] = self.touches[0][2]
-            return
-        self.wrench[:] = 0.0 if self.contact is None else self.contact
-        for _, _, wrench in self.touches:
-            self.wrench += wrench
-
 
 @dataclass(frozen=True)
 class RobotSlices:
@@ -196,6 +188,8 @@ class World:
         self.data = mujoco.MjData(self.model)
         self.ports = self._make_ports()
         self._ports = tuple(self.ports.values())
+        self._sites = np.array([port.site for port in self._ports])
+        self._moves = _joints_that_move(self.model, self._sites)
         self._q, self._last = self.data.qpos, self.data.qpos.copy()
         self._v, self._applied = self.data.qvel, self.data.qfrc_applied
         self._constraint = self.data.qfrc_constraint
@@ -343,16 +337,49 @@ class World:
     def _sense(self) -> None:
         model, data, shared = self.model, self.data, self._shared
         mujoco.mj_step1(model, data)
-        for port in self._ports:
-            port.update_jacobian(model, data)
-        shared.ledger.J.dot(self._v, shared.twist)
+        self._move_tools()
         t = self.now_ns * 1e-9
         for port in self._ports:
             port.update_touches(t)
         for _, tie, a, b, wrench_a, wrench_b in self._ties:
             tie.push(a.tool, b.tool, t, wrench_a, wrench_b)
+        shared.ledger.sum_touches(shared.contact, shared.wrench)
+
+    def _move_tools(self) -> None:
+        """Compute the Jacobians and twists of all tools."""
+        shared, data = self._shared, self.data
+        if self._moves is not None:
+            tool_motion(
+                data.xanchor,
+                data.xaxis,
+                self._moves,
+                data.site_xpos,
+                self._sites,
+                self._v,
+                shared.ledger.J,
+                shared.twist,
+            )
+            return
         for port in self._ports:
-            port.sum_touches()
+            port.update_jacobian(self.model, data)
+        shared.ledger.J.dot(self._v, shared.twist)
+
+
+def _joints_that_move(model: mujoco.MjModel, sites: Array) -> Array | None:
+    """How each joint moves each site, as :func:`tool_motion` takes it; None with other joints."""
+    hinge, slide = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
+    if not np.isin(model.jnt_type, (hinge, slide)).all():
+        return None
+    moves = np.zeros((len(sites), model.nv), dtype=np.int64)
+    for row, site in zip(moves, sites, strict=True):
+        body = model.site_bodyid[site]
+        while body > 0 and model.body_dofnum[body] == 0:
+            body = model.body_parentid[body]
+        joint = model.body_dofadr[body] + model.body_dofnum[body] - 1 if body > 0 else -1
+        while joint >= 0:
+            row[joint] = 1 if model.jnt_type[joint] == hinge else 2
+            joint = model.dof_parentid[joint]
+    return moves
 
 
 def _check_name(port: Port, name: str) -> None:
