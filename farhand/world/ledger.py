@@ -61,7 +61,7 @@ class Ledger:
         return self._wrenches
 
     def sum_touches(self, contact: Array, wrench: Array) -> None:
-        """The wrench on all tools, into ``wrench``; ``contact`` is the share of the engine's own."""
+        """The wrench on all tools, into ``wrench``; ``contact`` is the engine's own share."""
         sum_touches(self._wrenches, self._owners, contact, wrench)
 
     def before(self, v: Array, wrench: Array, applied: Array) -> None:
