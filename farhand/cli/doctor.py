@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BARS_PER_DECADE = 8  # of the picture
+RIG_SECONDS = 5.0
 STYLES = {"ok": "green", "marginal": "yellow", "no": "red"}
 
 Seconds = Annotated[float, Option("--seconds", metavar="S", help="How long the loop is measured.")]
 Core = Annotated[
     int | None, Option("--core", metavar="N", min=0, help="Keep the loop on this core.")
+]
+Rig = Annotated[
+    str | None, Option("--rig", metavar="RIG", help="Also say which rate this rig can hold here.")
 ]
 Picture = Annotated[
     Path | None, Option("--picture", metavar="F.png", help="Draw the histogram; PNG, SVG or PDF.")
@@ -36,25 +40,36 @@ Picture = Annotated[
 
 
 def doctor(
-    seconds: Seconds = 10.0, core: Core = None, picture: Picture = None, json: JsonPath = None
+    seconds: Seconds = 10.0,
+    core: Core = None,
+    rig: Rig = None,
+    picture: Picture = None,
+    json: JsonPath = None,
 ) -> None:
     """Examine this machine: clock, scheduler, cores, and how late the ticks of a loop begin.
 
     An empty loop runs at 1 kHz. A rate is ok if 99.9 % of the ticks begin within a tenth of its
-    period, marginal if 99 % do and 99.9 % within a whole one.
+    period, marginal if 99 % do and 99.9 % within a whole one. With --rig that rig runs as well, and
+    the doctor says which rate it can hold here.
 
     Example: [bold]farhand doctor --picture jitter.png --json doctor.json[/bold]
     """
     within("--seconds", seconds, 0.1, 3600.0, "s")
     check_picture("--picture", picture)
     check_files(picture, json, read=[])
+    if rig is not None:
+        from farhand.running import fill_cache
+
+        fill_cache.at_once()
     from farhand.realtime.doctor import advice, describe_machine, measure
 
     machine = describe_machine()
     check_core(core)
     with Bar("measuring") as bar:
         jitter = measure(seconds, core, bar.update)
-    result = {"seconds": seconds, **jitter.result(), "machine": machine}
+    result: dict[str, Any] = {"seconds": seconds, **jitter.result(), "machine": machine}
+    if rig is not None:
+        result["rig"] = {"name": rig, "holds": _rate_of(rig, core)}
     result["advice"] = advice(machine, result)
     write_json(json, result)
     _show(result)
@@ -63,6 +78,23 @@ def doctor(
 
         save_figure(draw(result), picture)
         say(f"picture: {picture}")
+
+
+def _rate_of(name: str, core: int | None) -> int | None:
+    """The highest rate that a rig can hold on this machine, [Hz]."""
+    from farhand.loop.clock import WallClock
+    from farhand.realtime.privileges import real_time
+    from farhand.rigs import Options, build_rig
+
+    with Bar(f"running {name}"):
+        built = build_rig(name, Options(clock=WallClock()))
+        try:
+            with real_time(core):
+                built.session.run(RIG_SECONDS)
+            assert built.session.cycle is not None
+            return built.session.cycle.holds()
+        finally:
+            built.close()
 
 
 def _show(result: dict[str, Any]) -> None:
@@ -74,6 +106,10 @@ def _show(result: dict[str, Any]) -> None:
     for rate, word in result["verdicts"].items():
         verdicts.append(f"{rate} Hz ").append(word, f"bold {STYLES[word]}").append("   ")
     console.print(verdicts)
+    if "rig" in result:
+        rate = result["rig"]["holds"]
+        held = "no rate" if rate is None else f"{rate:,} Hz"
+        say(f"  {result['rig']['name']} can hold {held} here: 99.9 % of its ticks fit in a period")
     for line in result["advice"]:
         say(f"  change · {line}")
 

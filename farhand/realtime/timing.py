@@ -115,6 +115,10 @@ class Meter:
             self.pending = 0
 
 
+RATES = (20, 50, 100, 200, 500, 1000, 2000, 4000, 8000)
+"""Rates that a loop is judged by, [Hz]."""
+
+
 class Cycle:
     """Timing of a loop on the wall clock, over all of its run, in bounded memory.
 
@@ -143,6 +147,15 @@ class Cycle:
             for name, meter in self.meters.items()
             if meter.histogram.count
         }
+
+    def holds(self) -> int | None:
+        """The highest of :data:`RATES` that this loop can hold here, [Hz]; None if it holds none.
+
+        99.9 % of the ticks, with their physics and their lateness, fit into its period.
+        """
+        physics = self.meters["physics"].histogram
+        parts = [h.percentile(99.9) for h in (self.tick, self.late, physics) if h.count]
+        return max((rate for rate in RATES if sum(parts) <= 1.0 / rate), default=None)
 
     def heaviest(self, period_ns: int) -> str | None:
         """The section that takes more than half of a period [ns] in most ticks, as text, or None.
