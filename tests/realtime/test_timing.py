@@ -4,7 +4,7 @@ from farhand.realtime.timing import RATES, Cycle
 
 
 def test_the_rate_a_loop_holds_is_that_of_its_slow_ticks():
-    """0.2 ms of tick, 0.1 ms of physics and 0.1 ms late: 2 kHz; then a tick in 100 of 3 ms: 200 Hz."""
+    """0.2 ms of tick, 0.1 of physics, 0.1 late: 2 kHz; with a tick in 100 of 3 ms: 200 Hz."""
     cycle = Cycle()
     assert cycle.holds() == max(RATES)
     for tick in range(5000):
