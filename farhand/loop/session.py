@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from farhand.loop.station import Station
 from farhand.loop.telemetry import Telemetry
 from farhand.parameters import assign, value_text
 from farhand.plants import SimulatedPlant
-from farhand.realtime import Cycle, Deadlines, Meter
+from farhand.realtime import Cycle, Deadlines
 from farhand.safety import Trip
 
 TICKS_TIMED = 1 << 16
@@ -58,6 +58,10 @@ class Part:
     next_ns: int = 0  #: when next, [ns]
     calls: int = 0  #: how often it was called
     section: str = "other"  #: of the timing table, one of :data:`farhand.realtime.timing.SECTIONS`
+    call: Callable[[int], None] = field(init=False)  #: ``step``, timed on the wall clock
+
+    def __post_init__(self) -> None:
+        self.call = self.step
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,6 @@ class Session:
         self.parameters["deadlines"] = self.deadlines
         #: where the time of the ticks went (wall clock only)
         self.cycle: Cycle | None = None if self.clock.name == "virtual" else Cycle()
-        self._metered: list[tuple[Part, Meter]] = []
         self.trips: list[TripRecord] = []  #: every trip so far
         #: how long the last ticks took, [ns], as a ring
         self.tick_ns = np.zeros(TICKS_TIMED, np.int64)
@@ -143,8 +146,8 @@ class Session:
             self._append(station.act, station.period_ns, "act")
         # whether all parts are due together: then their own times are brought up to date only when
         # somebody may look
-        self._in_step, self._due_ns, self._made = False, 0, 0
-        self._steps: tuple[Callable[[int], None], ...] = ()
+        self._in_step, self._due_ns, self._made, self._began_ns = False, 0, 0, 0
+        self._calls: tuple[Callable[[int], None], ...] = ()
         self._base_ns = min((part.period_ns for part in self.parts), default=0)
 
     def _check_parts(self) -> None:
@@ -222,10 +225,12 @@ class Session:
         end_ns = self.now_ns + round(seconds * 1e9)
         pause_ns = self.now_ns + round(every * 1e9)
         self._in_step = len({(part.period_ns, part.next_ns) for part in self.parts}) == 1
-        self._steps, self._due_ns = tuple(part.step for part in self.parts), self.parts[0].next_ns
+        self._due_ns = self.parts[0].next_ns
+        for part in self.parts:
+            meter = None if self.cycle is None else self.cycle.meters[part.section]
+            part.call = part.step if meter is None else meter.timed(part.step)
+        self._calls = tuple(part.call for part in self.parts)
         self._base_ns = min(part.period_ns for part in self.parts)
-        if self.cycle is not None:
-            self._metered = [(part, self.cycle.meters[part.section]) for part in self.parts]
         self.clock.start()
         origin_ns = self.now_ns
         while not self._stopping and (due_ns := self._next_due()) < end_ns:
@@ -234,10 +239,7 @@ class Session:
             if late_ns > self._base_ns:
                 due_ns = self._fall_behind(due_ns, late_ns, end_ns)
             self.now_ns = due_ns
-            if self.cycle is None:
-                self._make(due_ns)
-            else:
-                self._make_timed(due_ns, late_ns, self.cycle)
+            self._make(due_ns, late_ns)
             self.ticks += 1
             if between is not None and due_ns >= pause_ns:
                 self._account()
@@ -248,12 +250,20 @@ class Session:
         if between is not None:
             between()
 
-    def _make(self, due_ns: int) -> None:
-        """One tick."""
+    def _make(self, due_ns: int, late_ns: int) -> None:
+        """One tick; on the wall clock its sections are timed."""
+        before = time.perf_counter_ns()
         self._advance(due_ns)
-        began = time.perf_counter_ns()
+        began = self._began_ns = time.perf_counter_ns()
         self._tick(due_ns)
-        self.tick_ns[self.ticks % TICKS_TIMED] = time.perf_counter_ns() - began
+        took = time.perf_counter_ns() - began
+        place = self.ticks % TICKS_TIMED
+        self.tick_ns[place], self.late_ns[place] = took, late_ns
+        if self.cycle is not None:
+            self.cycle.meters["physics"].pending = began - before
+            self.cycle.close(took, late_ns)
+            if late_ns <= self._base_ns and self.deadlines.record_tick(late=False):
+                self._stop_late(due_ns)
 
     def _advance(self, due_ns: int) -> None:
         """Bring the physics to ``due_ns`` [ns], and call what belongs before the commands."""
@@ -264,20 +274,6 @@ class Session:
         for part in self._before_commands:
             part.step(due_ns)
             part.calls += 1
-
-    def _make_timed(self, due_ns: int, late_ns: int, cycle: Cycle) -> None:
-        """One tick, its sections timed."""
-        before = time.perf_counter_ns()
-        self._advance(due_ns)
-        began = time.perf_counter_ns()
-        cycle.meters["physics"].pending = began - before
-        self._tick_timed(due_ns, began, cycle)
-        took = time.perf_counter_ns() - began
-        cycle.close(took, late_ns)
-        place = self.ticks % TICKS_TIMED
-        self.tick_ns[place], self.late_ns[place] = took, late_ns
-        if late_ns <= self._base_ns and self.deadlines.record_tick(late=False):
-            self._stop_late(due_ns)
 
     def _fall_behind(self, due_ns: int, late_ns: int, end_ns: int) -> int:
         """Count an overrun, skip ticks by the policy; the time of the tick to make, [ns]."""
@@ -335,38 +331,19 @@ class Session:
     def _tick(self, now_ns: int) -> None:
         for request in self.commands.due(now_ns):
             self._apply(request, now_ns)
+        if self.cycle is not None:
+            self.cycle.meters["commands"].pending = time.perf_counter_ns() - self._began_ns
         if self._in_step:
-            for step in self._steps:
-                step(now_ns)
+            for call in self._calls:
+                call(now_ns)
             self._due_ns += self._base_ns
             self._made += 1
         else:
             for part in self.parts:
                 if part.next_ns <= now_ns:
-                    part.step(now_ns)
+                    part.call(now_ns)
                     part.next_ns += part.period_ns
                     part.calls += 1
-        self._notice_trips()
-
-    def _tick_timed(self, now_ns: int, before: int, cycle: Cycle) -> None:
-        """The same as :meth:`_tick`, the time of every part put down to its section."""
-        clock = time.perf_counter_ns
-        for request in self.commands.due(now_ns):
-            self._apply(request, now_ns)
-        after = clock()
-        cycle.meters["commands"].pending = after - before
-        for part, meter in self._metered:
-            if self._in_step or part.next_ns <= now_ns:
-                before = after
-                part.step(now_ns)
-                if not self._in_step:
-                    part.next_ns += part.period_ns
-                    part.calls += 1
-                after = clock()
-                meter.pending += after - before
-        if self._in_step:
-            self._due_ns += self._base_ns
-            self._made += 1
         self._notice_trips()
 
     def _apply(self, request: Request, now_ns: int) -> None:

@@ -214,7 +214,8 @@ def test_the_time_of_a_tick_goes_to_the_sections_that_took_it(loop, monkeypatch,
     """
     session, now = loop(clock), [0]
     timer = SimpleNamespace(perf_counter_ns=lambda: now[0])
-    monkeypatch.setattr("farhand.loop.session.time", timer)
+    for module in ("farhand.loop.session", "farhand.realtime.timing"):
+        monkeypatch.setattr(f"{module}.time", timer)
 
     def taking(microseconds: int, step):
         def timed(now_ns: int):
