@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from farhand.spatial import (
     rotation_from_vector,
     rotation_vector,
 )
+
+if TYPE_CHECKING:
+    from farhand.plants.plant import Channels
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,10 @@ def _about(axis: int, angle: float) -> Array:
     return rotation_from_vector(angle * np.eye(3)[axis])
 
 
+OUTLINE_POINTS = 49
+"""On each curve that is drawn of a region."""
+
+
 @dataclass
 class Region:
     r"""Where a pen controls position: a spheroid cut by two planes, robot axes, device origin.
@@ -128,6 +136,25 @@ class Region:
         left = 1.0 - shrunk
         above = float(h[2]) > self.floor * left
         return self.level(h) < left and float(h[0]) < self.front * left and above
+
+    def outline(self) -> Array:
+        """Closed curves on its surface, shape (5, n, 3), [m]; none if the origin is outside.
+
+        Four lie in planes through the x axis, the last in the plane x = 0.
+        """
+        if not self.inside(np.zeros(3)):
+            return np.zeros((0, OUTLINE_POINTS, 3))
+        angle = np.linspace(0.0, 2.0 * math.pi, OUTLINE_POINTS)[:, None]
+        x, y, z = np.eye(3)
+        across = [math.cos(turn) * y + math.sin(turn) * z for turn in 0.25 * math.pi * np.arange(4)]
+        planes = [(x, other) for other in across] + [(y, z)]
+        rays = np.array([np.cos(angle) * a + np.sin(angle) * b for a, b in planes])
+        # how often each ray fits between the origin and the surface, from |(k ray - c) / a| = 1
+        ray, centre = rays / self.axes, self.centre / self.axes
+        square, half = (ray * ray).sum(axis=-1), ray @ centre
+        fits = (half + np.sqrt(half * half + square * (1.0 - centre @ centre))) / square
+        cuts = np.maximum(rays[..., 0] / self.front, rays[..., 2] / self.floor)
+        return rays / np.maximum(cuts, 1.0 / fits)[..., None]
 
 
 @dataclass
@@ -303,9 +330,18 @@ class PenMapping(WorkspaceMapping):
 
     def __post_init__(self) -> None:
         self.drives, self._engaged, self._placed = True, False, False
-        self._h = np.zeros(3)
+        self._h, self._rate = np.zeros(3), np.zeros(1)
         super().__post_init__()
         self.twist = np.zeros(6)
+
+    def record(self, stream: Channels) -> None:
+        """Record whether it drives on, at the end that decides."""
+        if self.drives:
+            self._rate = stream.channel("rate_mode", 1, "-")
+
+    def outline(self) -> Array:
+        """The region where the pen controls position, in the pen's world axes; curves as there."""
+        return self.hybrid.region.outline() @ self._A / self._scale
 
     def adopt(self, shape: Array, position: Array, rotation: Array) -> tuple[float, float]:
         """Take over the leader's map; the limiter decides how fast the setpoint follows it."""
@@ -348,6 +384,7 @@ class PenMapping(WorkspaceMapping):
         h, hybrid, limiter = self._pen(p_a), self.hybrid, self.limiter
         if self.drives:
             position, offset = hybrid.step(h, dt), self._A.T
+            self._rate[0] = hybrid.rate
         else:
             position = np.add(h, self.offset_position, out=hybrid.position)
             offset = self.offset_rotation
