@@ -56,7 +56,8 @@ class Replaying:
         speed: float = 1.0,
     ) -> None:
         self._scene, self._source, self._live, self._speed = scene, source, live, speed
-        self.reading, self._playing, self._sought = Reading(), True, False
+        self.reading, self._playing = Reading(), True
+        self._sought: float | None = None  # [s], to be shown at the next frame
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']} · recorded")
         first = 1e-9 * source.start_ns
@@ -78,6 +79,7 @@ class Replaying:
         """What visitors may ask for by key."""
         return {
             "play": lambda number, value: self.play(not self._playing),
+            "seek": lambda number, value: self.go_to(float(value)),
             "view": lambda number, value: self.views.choose(number, str(value)),
             "hello": lambda number, value: self.views.choose(number, OVERVIEW),
         }
@@ -97,11 +99,17 @@ class Replaying:
             self._go(float(earlier))
         self._slider.value = float(round(t, 2))
 
+    def go_to(self, t: float) -> None:
+        """Show a time, [s], or the nearest there is, at the next frame; and stay there."""
+        self.play(False)
+        # In this order, a time that is not a number is the first
+        self._sought = min(max(self._slider.min, t), self._slider.max)
+
     def advance(self, dt: float) -> Reading:
         """Go on by ``dt`` [s] of the visitor's time if it plays, or to where the slider was put."""
-        if self._sought:
-            self._sought = False
-            self.seek(self._slider.value)
+        if self._sought is not None:
+            sought, self._sought = self._sought, None
+            self.seek(sought)
         elif self._playing:
             self._go(1e-9 * self._source.now_ns + dt * self._speed)
             self._slider.value = float(round(1e-9 * self._source.now_ns, 2))
@@ -123,7 +131,8 @@ class Replaying:
             self._live.sample(1e-9 * self.reading.time_ns, row)
 
     def _slide(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
-        self._sought = self._sought or event.client is not None
+        if event.client is not None:
+            self._sought = self._slider.value
 
 
 def _number(speed: str) -> float:
@@ -173,20 +182,25 @@ class Player:
                 self.grasp.change(path, value, tool)
             self.grasp.update(reading, tool, dt)
         reading.changes.clear()
-        tell(self._live, reading, self._scene, Health())
+        now = round(1e-9 * (reading.time_ns or 0), 2)
+        tell(self._live, reading, self._scene, Health(), time=now)
 
 
 def view(
     recording: Path,
     scene: Scene,
     speed: float,
+    at: float | None,
     host: str,
     port: int,
     tokens: Tokens,
     pipes: tuple[Connection, Connection],
     health: Any,
 ) -> None:
-    """Serve the page of a recording; otherwise as :func:`farhand.console.viewer.view`."""
+    """Serve the page of a recording, which stands at the time ``at`` [s] or plays from its start.
+
+    Otherwise as :func:`farhand.console.viewer.view`.
+    """
     outgoing = pipes[1]
     behave()
     live = Live()
@@ -197,6 +211,8 @@ def view(
         outgoing.send(str(error))
         return
     player = Player(server, source, scene, live, speed)
+    if at is not None:
+        player.replaying.go_to(at)
     know_clients(server, live)
     outgoing.send(server.get_port())
     last, frame = time.monotonic(), 0

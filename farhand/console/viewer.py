@@ -109,11 +109,11 @@ class Console:
             self._prediction.close()
 
 
-def tell(live: Live, reading: Reading, scene: Scene, health: Health) -> None:
-    """Send everybody the state of the run, and what they plot."""
+def tell(live: Live, reading: Reading, scene: Scene, health: Health, **more: float) -> None:
+    """Send everybody the state of the run, with ``more`` of it, and what they plot."""
     if reading.time_ns is not None:
         live.sample(1e-9 * reading.time_ns, derived(reading, scene, health))
-    live.show(summary(reading, scene, health))
+    live.show(summary(reading, scene, health) | more)
 
 
 def clear(server: viser.ViserServer) -> None:

@@ -86,3 +86,20 @@ def test_it_plays_at_its_speed_and_stops_at_its_end(player):
     player.replaying.play(True)
     player.frame(0.1, True)
     assert player.replaying.reading.time_ns < 0.2e9
+
+
+@pytest.mark.parametrize(("asked", "shown"), [(1.25, 1.25), (99.0, 3.0), (float("nan"), 0.0)])
+def test_a_link_opens_at_its_moment_and_stays_there(player, asked, shown):
+    """Also when others wrote the link, with a time that the recording does not have."""
+    player.replaying.actions["seek"]("anybody", asked)
+    for _ in range(3):
+        player.frame(0.5, True)
+    assert player.replaying.reading.time_ns == pytest.approx(1e9 * shown, abs=2e6)
+
+
+def test_the_page_knows_which_moment_it_shows(player, monkeypatch):
+    """For the link that it offers."""
+    said = []
+    monkeypatch.setattr(Live, "show", lambda live, state: said.append(state["time"]))
+    player.seek(2.0)
+    assert said == [2.0]
