@@ -14,6 +14,8 @@ from farhand.console.scene import Kinematics, Scene
 from farhand.console.status import Reading, newtons
 from farhand.console.things import Thing
 from farhand.mapping.limbs import LegChain
+from farhand.mapping.pen import PenMapping
+from farhand.spatial import quaternion_from_rotation, rotation_from_vector
 
 Array = np.ndarray
 
@@ -28,6 +30,7 @@ LIFT = 0.001  # [m], of what is drawn on the ground
 SOLE_OPACITY = 0.35
 LABEL_BELOW = 0.11  # [m], of the margin's text from the ground
 INSIDE, OUTSIDE = palette.GREEN, palette.VERMILION
+AXES_SHARE = 0.16  # length of the axes of a pen's map over the size of the rig, [-]
 
 
 @dataclass
@@ -136,6 +139,42 @@ class Balance:
         self._label.position = ground - [0.0, 0.0, LABEL_BELOW]
         where = "inside" if self.margin >= 0.0 else "outside"
         self._label.text = f"COG {1e3 * abs(self.margin):.1f} mm {where} the sole"
+
+
+class RegionNode:
+    """Where a pen leads by position, and which way each of its axes moves the follower.
+
+    Outside the region it drives the follower on: the outline changes its colour.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, scene: Scene, thing: Thing, pen: PenMapping
+    ) -> None:
+        self._pen, self._follower = pen, thing["other"]
+        node, length = f"/limits/{thing['robot']}_region", AXES_SHARE * scene["size"]
+        nothing = np.zeros((1, 2, 3), dtype=np.float32)
+        add = server.scene
+        self._line = add.add_line_segments(node, nothing, palette.LIMITS, thickness=0.0015)
+        look: Any = {"axes_length": length, "axes_radius": 0.04 * length, "origin_radius": 0.0}
+        for axes in (f"{node}_axes", f"{node}_moves"):
+            self._moves = add.add_frame(axes, **look)
+            for name, tip in zip("xyz", 1.15 * length * np.eye(3), strict=True):
+                add.add_label(f"{axes}/{name}", name, position=tip, anchor="center-center")
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw it as the pen's parameters say."""
+        outline = self._pen.outline()
+        self._line.points = np.concatenate([*map(segments, outline), np.zeros((1, 2, 3))])
+        turn = quaternion_from_rotation(rotation_from_vector(self._pen.axes))
+        self._moves.wxyz = np.roll(turn, 1)
+
+    def update(self, kinematics: Kinematics, reading: Reading) -> None:
+        """Move the axes to the follower's tool, and show which mode is on."""
+        self._moves.position = kinematics.tool_position[self._follower]
+        colour = palette.VERMILION if reading.rate_mode else palette.LIMITS
+        if tuple(self._line.colors) != colour:
+            self._line.colors = np.array(colour)
 
 
 def _add_sole(scene: viser.SceneApi, sole: Thing) -> None:
