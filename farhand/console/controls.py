@@ -142,12 +142,13 @@ class Controls:
             self._record.color = "red" if recording else None
 
     def follow(self, reading: Reading) -> None:
-        """Show where the joints are while they move, and move the cameras on the follower."""
+        """Show where the joints are while they move; move a slider's value and the cameras on."""
         q = np.concatenate(list(reading.q.values())) if reading.q else np.zeros(0)
         if len(q) != len(self._shown_q) or np.abs(q - self._shown_q).max(initial=0.0) > MIN_TURN:
             self._shown_q, self._moving_until = q, time.monotonic() + SETTLE_S
         if time.monotonic() < self._moving_until:
             self._show_state(reading)
+        self._tuning.follow()
         self.views.update()
 
     def _show_state(self, reading: Reading) -> None:

@@ -153,25 +153,26 @@ def rod(a: Array, b: Array, rungs: int = 16) -> Array:
     return np.concatenate([segments(edges[0]), segments(edges[1]), segments(zigzag)])
 
 
-def torus_circles(
-    centre: Array, axes: Array, major: float, minor: float, tubes: int = 8, sides: int = 32
-) -> Array:
+def circle(centre: Array, a: Array, b: Array, sides: int = 32) -> Array:
+    """An ellipse about a centre with two half-axes, [m]."""
+    angles = np.linspace(0.0, 2.0 * np.pi, sides + 1)
+    return segments(centre + np.outer(np.cos(angles), a) + np.outer(np.sin(angles), b))
+
+
+def torus_circles(centre: Array, axes: Array, major: float, minor: float, tubes: int = 8) -> Array:
     """The rims of a torus about the third of ``axes`` (columns), and rings of its tube, [m]."""
-    angles = np.linspace(0.0, 2.0 * np.pi, sides + 1)
-    flat = np.stack([np.cos(angles), np.sin(angles), np.zeros(sides + 1)], axis=1)
-    rings = [(major + side * minor) * flat for side in (1.0, -1.0)]
+    x, y, z = axes.T
+    rings = [circle(centre, rim * x, rim * y) for rim in (major + minor, major - minor)]
     for angle in np.linspace(0.0, 2.0 * np.pi, tubes, endpoint=False):
-        out = np.array([np.cos(angle), np.sin(angle), 0.0])
-        round_tube = np.outer(np.cos(angles), out) + np.outer(np.sin(angles), [0.0, 0.0, 1.0])
-        rings.append(major * out + minor * round_tube)
-    return np.concatenate([segments(centre + ring @ axes.T) for ring in rings])
+        out = np.cos(angle) * x + np.sin(angle) * y
+        rings.append(circle(centre + major * out, minor * out, minor * z))
+    return np.concatenate(rings)
 
 
-def ball_circles(centre: Array, radius: float, sides: int = 32) -> Array:
+def ball_circles(centre: Array, radius: float) -> Array:
     """Three great circles of a ball, [m]."""
-    angles = np.linspace(0.0, 2.0 * np.pi, sides + 1)
-    flat = radius * np.stack([np.cos(angles), np.sin(angles), np.zeros(sides + 1)], axis=1)
-    return np.concatenate([segments(centre + np.roll(flat, axis, axis=1)) for axis in range(3)])
+    x, y, z = radius * np.eye(3)
+    return np.concatenate([circle(centre, *pair) for pair in ((x, y), (y, z), (z, x))])
 
 
 def box_edges(low: Array, high: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 import viser
 
 from farhand.console import palette
-from farhand.console.geometry import segments
+from farhand.console.geometry import circle, segments
 from farhand.console.scene import Kinematics, Scene
 from farhand.console.status import Reading, newtons
 from farhand.console.things import Thing
@@ -87,9 +87,7 @@ class Ring:
         )
         across /= max(1e-9, _size(across))
         other = np.cross(force, across) / max(1e-9, _size(force))
-        angles = np.linspace(0.0, 2.0 * np.pi, 33)
-        circle = np.outer(np.cos(angles), across) + np.outer(np.sin(angles), other)
-        self.line.points = segments(tool + radius * circle)
+        self.line.points = circle(tool, radius * across, radius * other)
 
 
 def _size(vector: Array) -> float:
@@ -134,7 +132,9 @@ class Balance:
         ground = np.array([centre[0], centre[1], self._low[2] + LIFT])
         colour = INSIDE if self.margin >= 0.0 else OUTSIDE
         self._ball.position, self._ball.color = centre, colour
-        self._drop.points = np.concatenate([segments(np.array([centre, ground])), _ring(ground)])
+        x, y, _ = 1.2 * CENTRE_RADIUS * np.eye(3)
+        drop = segments(np.array([centre, ground]))
+        self._drop.points = np.concatenate([drop, circle(ground, x, y, sides=8)])
         self._drop.colors = np.broadcast_to(np.array(colour, dtype=np.uint8), (9, 2, 3))
         self._label.position = ground - [0.0, 0.0, LABEL_BELOW]
         where = "inside" if self.margin >= 0.0 else "outside"
@@ -186,10 +186,3 @@ def _add_sole(scene: viser.SceneApi, sole: Thing) -> None:
     scene.add_mesh_simple(node, corners, triangles, cast_shadow=False, **look)
     edge = segments(corners[[0, 1, 2, 3, 0]])
     scene.add_line_segments(f"{node}_edge", edge, palette.LIMITS, thickness=0.0015)
-
-
-def _ring(middle: Array) -> Array:
-    """A small circle on the ground, [m]."""
-    angles = np.linspace(0.0, 2.0 * np.pi, 9)
-    around = np.stack([np.cos(angles), np.sin(angles), np.zeros(9)], axis=1)
-    return segments(middle + 1.2 * CENTRE_RADIUS * around)

@@ -178,8 +178,6 @@ class Player:
         self.replaying.views.update()
         if self.grasp is not None:
             tool = self.drawing.kinematics.tool_position[self.grasp.robot]
-            for path, value in reading.changes.items():
-                self.grasp.change(path, value, tool)
             self.grasp.update(reading, tool, dt)
         reading.changes.clear()
         now = round(1e-9 * (reading.time_ns or 0), 2)

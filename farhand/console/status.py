@@ -81,7 +81,7 @@ class Reading:
     errors: dict[str, Array] = field(default_factory=dict)
     engagement: float = math.nan  # 0 apart to 1 coupled, [-]; NaN when unknown
     rate_mode: bool = False  # whether the leader drives the follower on, out of its region
-    large_error: bool = False  # whether the law pulls the follower hard, because it is far off
+    warning: str = ""  # what a person should know at once; empty if nothing
     energy: float = math.nan  # put into the coupling by both sides together, [J]; NaN when unknown
     age: float = math.nan  # of what the sides know of each other, [s]; NaN when unknown
     # the last few, newest first, as (time [ns], text)
@@ -156,12 +156,22 @@ class Reading:
         self.errors[thing["stream"]] = channels["error"][:3]
         self.engagement = float(channels["engagement"][0])
         self.rate_mode = bool(channels.get("rate_mode", [0.0])[0]) and self.engagement > 0.0
-        pull = float(np.linalg.norm(self.commanded.get(thing["other"], np.zeros(3))))
-        least = thing["large"] * (STILL_LARGE if self.large_error else 1.0)
-        self.large_error = pull > least and self.engagement > 0.0
+        self._warn(thing)
         # One side alone does not know the other's energy
         self.energy = float(np.nansum(channels["port_energy"]))
         self.age = float(np.nanmax(channels["age"]))
+
+    def _warn(self, tie: Thing) -> None:
+        """Warn of an error so large that the law pulls the follower hard."""
+        name = tie["other"]
+        pull = self.commanded.get(name, np.zeros(3))
+        large = tie["large"] * (STILL_LARGE if self.warning else 1.0)
+        self.warning = ""
+        if np.linalg.norm(pull) > large and self.engagement > 0.0:
+            self.warning = (
+                f"Large error: the {name} is {1e3 * self.error:.0f} mm from its goal, so the law "
+                f"pulls it with {newtons(pull)}. Its guard allows {tie['large'] / LARGE_PULL:g} N."
+            )
 
     def _take_event(self, event: Event) -> None:
         t_ns, text, data = event
@@ -260,7 +270,7 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
     return {
         "mode": "stopped" if stopped else mode,
         "words": words,
-        "warning": _warning(reading, scene) if reading.large_error else "",
+        "warning": reading.warning,
         "trip": reading.trip,
         "ended": reading.ended,
         "touches": reading.touches,
@@ -273,16 +283,6 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
         "layered": scene["menus"]["chosen"].get("layer", "none") != "none",
         "calm": bool(touched) and not health.shakes,
     }
-
-
-def _warning(reading: Reading, scene: Scene) -> str:
-    """Which error is large, and why it counts as large."""
-    tie = next(thing for thing in scene["things"] if thing["kind"] == "tie")
-    pull = newtons(reading.commanded[tie["other"]])
-    return (
-        f"Large error: the {tie['other']} is {1e3 * reading.error:.0f} mm from its goal, so the "
-        f"law pulls it with {pull}. Its guard allows contacts of {tie['large'] / LARGE_PULL:g} N."
-    )
 
 
 def _stations(scene: Scene) -> list[str]:

@@ -84,8 +84,6 @@ class Console:
             self.drawing.kinematics.update(reading.q)
         if self.grasp is not None:
             tool = self.drawing.kinematics.tool_position[self.grasp.robot]
-            for path, value in reading.changes.items():
-                self.grasp.change(path, value, tool)
             self.grasp.update(reading, tool, dt)
         self.controls.keep_alive(reading)
         self.controls.follow(reading)
