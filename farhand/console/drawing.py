@@ -10,20 +10,7 @@ import numpy as np
 import viser
 
 from farhand.console import palette
-from farhand.console.geometry import (
-    Mesh,
-    Trail,
-    ball_circles,
-    box,
-    box_edges,
-    coil,
-    dashes,
-    joined,
-    mesh_of,
-    rod,
-    segments,
-    torus_circles,
-)
+from farhand.console.geometry import Mesh, Trail, box, coil, dashes, facing, joined, mesh_of, rod
 from farhand.console.nodes import Arrow, Balance, RegionNode, Ring
 from farhand.console.scene import Geom, Kinematics, RobotScene, Scene
 from farhand.console.status import Reading
@@ -202,10 +189,9 @@ class Drawing:
             self._twins[thing["path"]] = pen, region.redraw
         elif kind == "centre":
             self._balances.append(Balance(self._server, self._scene, thing))
-        elif kind in ("limits", "ball", "plane", "torus", "curves"):
-            edges = _outline(thing)
-            node = f"/limits/{thing['robot']}_{thing['name']}"
-            self._server.scene.add_line_segments(node, edges, palette.LIMITS, thickness=0.0015)
+        elif kind == "limits":
+            node, lines = f"/limits/{thing['robot']}_{thing['name']}", np.array(thing["lines"])
+            self._server.scene.add_line_segments(node, lines, palette.LIMITS, thickness=0.0015)
 
     def _add_wall(self, thing: Thing) -> None:
         node = self._server.scene.add_mesh_simple(
@@ -270,31 +256,7 @@ def extent_of(scene: Scene, kinematics: Kinematics) -> Array:
     return np.array(places)
 
 
-def _outline(thing: Thing) -> Array:
-    """The limits of a workspace: a box, a ball, a torus, a plane, or curves on a surface."""
-    if thing["kind"] == "limits":
-        return box_edges(np.array(thing["low"]), np.array(thing["high"]))
-    if thing["kind"] == "curves":
-        return np.concatenate([segments(np.array(curve)) for curve in thing["curves"]])
-    point, half = np.array(thing["point"]), 0.5 * thing["size"]
-    if thing["kind"] == "ball":
-        return ball_circles(point, half)
-    axes = _facing(np.array(thing["normal"]))
-    if thing["kind"] == "torus":
-        return torus_circles(point, axes, half, 0.5 * thing["tube"])
-    square = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
-    return segments(half * square[[0, 1, 2, 3, 0, 2, 1, 3]] @ axes.T + point)
-
-
 def _plate(size: float, normal: Array) -> Mesh:
     """A thin square whose face lies in the plane through its origin."""
     vertices, triangles = box(np.array([0.5 * size, 0.5 * size, 0.004]))
-    return vertices @ _facing(normal).T - 0.004 * normal, triangles
-
-
-def _facing(normal: Array) -> Array:
-    """A rotation that turns z into ``normal`` and keeps x level."""
-    level = np.cross([0.0, 0.0, 1.0], normal)
-    size = float(np.linalg.norm(level))
-    x = level / size if size > 1e-9 else np.array([1.0, 0.0, 0.0])
-    return np.stack([x, np.cross(normal, x), normal], axis=1)
+    return vertices @ facing(normal).T - 0.004 * normal, triangles

