@@ -49,11 +49,8 @@ class Drawing:
         self._balances: list[Balance] = []
         self._rings: dict[str, Ring] = {}
         self._drawn_q = np.zeros(0)
-        lowest = min((robot["position"][2] for robot in scene["robots"]), default=0.0)
-        extent = extent_of(scene, self.kinematics)
-        walls = [np.array(thing["normal"]) for thing in scene["things"] if thing["kind"] == "wall"]
         #: where the camera looks, and where it is from there, [m]
-        self.view = set_stage(server, extent, min(0.0, lowest), scene["rig"], walls)
+        self.view = set_stage(server, scene, self.kinematics)
         #: what a visitor may hide, by name
         self.layers = {name: server.scene.add_frame(f"/{name}", show_axes=False) for name in LAYERS}
         self._add_shapes("/world/fixed", scene["fixed"])
@@ -247,13 +244,6 @@ _LINES = {
     "tie": (palette.COUPLING, 0.004),
     "rod": (palette.COUPLING, 0.0025),
 }
-
-
-def extent_of(scene: Scene, kinematics: Kinematics) -> Array:
-    """Points that the camera has to see, shape (n, 3), [m]."""
-    places = [*kinematics.body_position[1:], *kinematics.tool_position.values()]
-    places += [np.array(thing["point"]) for thing in scene["things"] if thing["kind"] == "wall"]
-    return np.array(places)
 
 
 def _plate(size: float, normal: Array) -> Mesh:

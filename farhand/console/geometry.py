@@ -127,13 +127,11 @@ def coil(a: Array, b: Array) -> Array:
     """A spring from ``a`` to ``b`` [m], always with the same number of segments."""
     along = b - a
     length = float(np.linalg.norm(along))
-    z = along / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])
-    x = np.cross(z, [1.0, 0.0, 0.0] if abs(z[0]) < 0.9 else [0.0, 1.0, 0.0])
-    x /= np.linalg.norm(x)
+    x, y, _ = facing(along / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])).T
     share = np.linspace(0.12, 0.88, TURNS * PER_TURN)
     angle = 2.0 * np.pi * TURNS * (share - 0.12) / 0.76
     radius = min(COIL_RADIUS, 0.4 * length)
-    round_it = radius * (np.outer(np.cos(angle), x) + np.outer(np.sin(angle), np.cross(z, x)))
+    round_it = radius * (np.outer(np.cos(angle), x) + np.outer(np.sin(angle), y))
     return segments(np.vstack([a, a + np.outer(share, along) + round_it, b]))
 
 
@@ -146,9 +144,7 @@ def dashes(a: Array, b: Array, count: int = 24) -> Array:
 def rod(a: Array, b: Array, rungs: int = 16) -> Array:
     """A lattice bar from ``a`` to ``b`` [m]: two edges with diagonals between them."""
     along = b - a
-    x = np.cross(along, [0.0, 0.0, 1.0])
-    size = float(np.linalg.norm(x))
-    across = (x / size if size > 1e-9 else np.array([1.0, 0.0, 0.0])) * ROD_HALF
+    across = ROD_HALF * facing(along)[:, 0]
     share = np.linspace(0.0, 1.0, rungs + 1)[:, None]
     zigzag = a + share * along + across * np.where(np.arange(rungs + 1) % 2, 1.0, -1.0)[:, None]
     edges = [np.array([a + side * across, b + side * across]) for side in (1.0, -1.0)]

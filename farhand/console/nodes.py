@@ -9,7 +9,7 @@ import numpy as np
 import viser
 
 from farhand.console import palette
-from farhand.console.geometry import circle, segments
+from farhand.console.geometry import circle, facing, segments
 from farhand.console.scene import Kinematics, Scene
 from farhand.console.status import Reading, newtons
 from farhand.console.things import Thing
@@ -82,16 +82,8 @@ class Ring:
         age = 1e-9 * (reading.time_ns - self.began_ns)
         force = reading.force[name]
         radius = self.radius * (0.5 + 0.5 * max(0.0, 1.0 - age / RING_S))
-        across = np.cross(
-            force, [0.0, 0.0, 1.0] if abs(force[2]) < 0.9 * _size(force) else [1, 0, 0]
-        )
-        across /= max(1e-9, _size(across))
-        other = np.cross(force, across) / max(1e-9, _size(force))
-        self.line.points = circle(tool, radius * across, radius * other)
-
-
-def _size(vector: Array) -> float:
-    return float(np.linalg.norm(vector))
+        x, y, _ = radius * facing(force / max(1e-9, float(np.linalg.norm(force)))).T
+        self.line.points = circle(tool, x, y)
 
 
 class Balance:

@@ -239,9 +239,6 @@ def _body(model: mujoco.MjModel, index: int, robot: str) -> Body:
 class Kinematics:
     """Forward kinematics of all robots of a scene.
 
-    Args:
-        scene: what is drawn.
-
     Attributes:
         model: the compiled model of all robots.
         body_position: of every body in world, shape (bodies, 3), [m]; a live view.

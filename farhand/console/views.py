@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,37 +52,37 @@ LIMITS = "/limits"  # of the picture, which would lie across the view from a rob
 
 
 def set_stage(
-    server: viser.ViserServer, points: Array, floor: float, rig: str, walls: Sequence[Array] = ()
+    server: viser.ViserServer, view: Scene, kinematics: Kinematics
 ) -> tuple[Array, Array]:
-    """Light, a floor at a height [m], and a camera that sees all points, shape (n, 3), [m].
-
-    The camera is on the free side of the first wall, given by its normal.
-
-    Returns:
-        where the camera looks, and where it is from there, [m].
-    """
-    scene = server.scene
+    """Light, a floor below all robots, and a camera that sees them; as :func:`camera_of`."""
+    scene, camera = server.scene, server.initial_camera
     scene.set_up_direction("+z")
     scene.configure_default_lights(cast_shadow=True)
     scene.world_axes.visible = False
-    _lay_floor(scene, floor)
-    middle, back = camera_of(points, rig, walls)
-    camera = server.initial_camera
+    _lay_floor(scene, min([0.0, *(robot["position"][2] for robot in view["robots"])]))
+    middle, back = camera_of(view, kinematics)
     camera.fov = FIELD_OF_VIEW
     camera.look_at = middle
     camera.position = middle + back
     return middle, back
 
 
-def camera_of(points: Array, rig: str, walls: Sequence[Array] = ()) -> tuple[Array, Array]:
-    """Where the camera looks to see all points, and where it is from there, [m]."""
+def camera_of(scene: Scene, kinematics: Kinematics) -> tuple[Array, Array]:
+    """Where the camera looks to see all robots and walls, and where it is from there, [m].
+
+    It is on the free side of the first wall.
+    """
+    walls = [thing for thing in scene["things"] if thing["kind"] == "wall"]
+    points = np.array([*kinematics.body_position[1:], *kinematics.tool_position.values()])
+    points = np.array([*points, *(wall["point"] for wall in walls)])
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     radius = max(0.25, float(np.linalg.norm(points - middle, axis=1).max()))
-    away = CAMERAS.get(rig, VIEW_DIRECTION)
-    for normal in walls[:1]:
+    away = CAMERAS.get(scene["rig"], VIEW_DIRECTION)
+    for wall in walls[:1]:
+        normal = np.array(wall["normal"])
         away = away - 2.0 * min(0.0, float(away @ normal)) * normal
-    distance = 1.25 * FARTHER.get(rig, 1.0) * radius / np.tan(0.5 * FIELD_OF_VIEW)
-    return middle, away / np.linalg.norm(away) * distance
+    distance = 1.25 * FARTHER.get(scene["rig"], 1.0) * radius / np.tan(0.5 * FIELD_OF_VIEW)
+    return middle, _unit(away) * distance
 
 
 def fit_camera(client: viser.ClientHandle, middle: Array, back: Array, sheet: bool) -> None:

@@ -138,17 +138,12 @@ class Region:
         return self.level(h) < left and float(h[0]) < self.front * left and above
 
     def outline(self) -> Array:
-        """Closed curves on its surface, shape (5, n, 3), [m]; none if the origin is outside.
-
-        Four lie in planes through the x axis, the last in the plane x = 0.
-        """
+        """Its sections with the planes of the axes, shape (3, n, 3), [m]; none without h = 0."""
         if not self.inside(np.zeros(3)):
             return np.zeros((0, OUTLINE_POINTS, 3))
-        angle = np.linspace(0.0, 2.0 * math.pi, OUTLINE_POINTS)[:, None]
-        x, y, z = np.eye(3)
-        across = [math.cos(turn) * y + math.sin(turn) * z for turn in 0.25 * math.pi * np.arange(4)]
-        planes = [(x, other) for other in across] + [(y, z)]
-        rays = np.array([np.cos(angle) * a + np.sin(angle) * b for a, b in planes])
+        angle = np.linspace(0.0, 2.0 * math.pi, OUTLINE_POINTS)
+        flat = np.stack([np.cos(angle), np.sin(angle), np.zeros(OUTLINE_POINTS)], axis=1)
+        rays = np.stack([np.roll(flat, axis, axis=1) for axis in range(3)])
         # how often each ray fits between the origin and the surface, from |(k ray - c) / a| = 1
         ray, centre = rays / self.axes, self.centre / self.axes
         square, half = (ray * ray).sum(axis=-1), ray @ centre

@@ -170,7 +170,7 @@ def test_the_outline_is_where_the_mode_changes(scale):
     """A pen just inside every place of it leads by position, just outside it drives on."""
     mapping = PenMapping(motion_scale=scale)
     outline = mapping.outline()
-    assert outline.shape[0] == 5 and np.isfinite(outline).all()
+    assert outline.shape[0] == 3 and np.isfinite(outline).all()
     for place in outline.reshape(-1, 3):
         for share, drives_on in ((0.999, False), (1.001, True)):
             mapping.forward(share * place, np.eye(3), np.zeros(6))
