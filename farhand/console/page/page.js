@@ -375,9 +375,12 @@
     sought: false, seen: null,
     begin() {
       find("fh-link").hidden = about.live;
-      const wanted = /^#t=(\d+(\.\d+)?)$/.exec(location.hash);
-      if (!about.live && !this.sought && wanted) ask("seek", Number(wanted[1]));
+      if (!this.sought) this.open();
       this.sought = true;
+    },
+    open() {
+      const wanted = /^#t=(\d+(\.\d+)?)$/.exec(location.hash);
+      if (about.live === false && wanted) ask("seek", Number(wanted[1]));
     },
     // The address names the moment as soon as the picture stands still
     note() {
@@ -396,6 +399,7 @@
     },
   };
   setInterval(() => moments.note(), 1000);
+  window.addEventListener("hashchange", () => moments.open());
 
   // ---------------------------------------------------------------- the lesson, in five steps
   const lesson = {
