@@ -371,35 +371,32 @@
   }
 
   // ---------------------------------------------------------------- links to a moment of a recording
+  // viser makes the address of its WebSocket from that of the page, where "#t=12.3" would break it. So the
+  // moment is read and taken out of the address before viser looks at it.
   const moments = {
-    sought: false, seen: null,
+    wanted: null,
+    read() {
+      const link = /^#t=(\d+(\.\d+)?)$/.exec(location.hash);
+      if (!link) return;
+      this.wanted = Number(link[1]);
+      history.replaceState(null, "", location.pathname + location.search);
+    },
     begin() {
       find("fh-link").hidden = about.live;
-      if (!this.sought) this.open();
-      this.sought = true;
+      if (!about.live && this.wanted !== null) ask("seek", this.wanted);
+      this.wanted = null;
     },
-    open() {
-      const wanted = /^#t=(\d+(\.\d+)?)$/.exec(location.hash);
-      if (about.live === false && wanted) ask("seek", Number(wanted[1]));
-    },
-    // The address names the moment as soon as the picture stands still
-    note() {
-      if (about.live === false && state.time === this.seen) this.write();
-      this.seen = state.time;
-    },
-    write() { if (state.time !== undefined) history.replaceState(null, "", `#t=${state.time}`); },
     async copy() {
-      const said = find("fh-link");
-      this.write();
+      const link = `${location.origin}/#t=${state.time}`;
       try {
-        await navigator.clipboard.writeText(location.href);
-        said.textContent = `Copied: ${state.time} s`;
-      } catch { said.textContent = "See the address bar"; }  // browsers copy only for this machine or https
-      setTimeout(() => { said.textContent = "Copy link"; }, 3000);
+        await navigator.clipboard.writeText(link);
+        find("fh-link").textContent = `Copied: ${state.time} s`;
+        setTimeout(() => { find("fh-link").textContent = "Copy link"; }, 3000);
+      } catch { prompt("Link to this moment", link); }  // browsers copy only for this machine or https
     },
   };
-  setInterval(() => moments.note(), 1000);
-  window.addEventListener("hashchange", () => moments.open());
+  moments.read();
+  window.addEventListener("hashchange", () => { moments.read(); moments.begin(); });
 
   // ---------------------------------------------------------------- the lesson, in five steps
   const lesson = {
