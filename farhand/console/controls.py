@@ -43,7 +43,8 @@ KEYS = """
 LEGEND = (
     "Arrows: force on each tool, {scale}. **Orange**: leader; **blue**: follower. Lattice bar: "
     "virtual constraint; dashes: another law; coil: tracking error. Grey lines: limits of the "
-    "workspace. A ring at a tool: it touched something just now."
+    "workspace, or the region of a pen, orange in rate mode; axes show where the pen moves the "
+    "follower. A ring at a tool: it touched something just now."
 )
 
 

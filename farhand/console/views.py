@@ -32,7 +32,7 @@ FARTHER = {"youbot": 1.15}
 
 OVERVIEW, EYES = "overview", "eyes"
 EYE_FIELD = float(np.radians(60.0))  # of a camera on a robot
-EYE_DISTANCE = 0.42  # [m], from the tool
+EYE_DISTANCE = 0.48  # [m], from the tool
 AROUND = 0.03  # [m], from the tool to the places that the eye should see as well
 TURNS = tuple(np.radians([0.0, 25.0, -25.0, 50.0, -50.0, 75.0, -75.0]))
 """Of the eye from the line behind the tool, [rad]."""
