@@ -49,6 +49,7 @@ class Drawing:
         self._balances: list[Balance] = []
         self._rings: dict[str, Ring] = {}
         self._drawn_q = np.zeros(0)
+        self.moved = False  #: whether a joint has moved since it was last drawn
         #: where the camera looks, and where it is from there, [m]
         self.view = set_stage(server, scene, self.kinematics)
         #: what a visitor may hide, by name
@@ -67,7 +68,8 @@ class Drawing:
         for path, value in reading.changes.items():
             self._change(path, value)
         with self._server.atomic():
-            if self._moved(reading):
+            self.moved = self._has_moved(reading)
+            if self.moved:
                 for index, frame in self._frames.items():
                     frame.position = kinematics.body_position[index]
                     frame.wxyz = kinematics.body_quaternion_wxyz[index]
@@ -87,15 +89,13 @@ class Drawing:
                 if reading.time_ns is not None and trail.add(reading.time_ns, tool):
                     line.points = trail.points
 
-    def _moved(self, reading: Reading) -> bool:
+    def _has_moved(self, reading: Reading) -> bool:
         """Whether a joint has moved since it was last drawn; arms at rest cost no traffic."""
-        if not reading.q:
-            return True
-        q = np.concatenate(list(reading.q.values()))
-        same = len(q) == len(self._drawn_q) and np.abs(q - self._drawn_q).max() < MIN_TURN
-        if not same:
-            self._drawn_q = q
-        return not same
+        q = np.concatenate([np.zeros(0), *reading.q.values()])
+        if len(q) and len(q) == len(self._drawn_q) and np.abs(q - self._drawn_q).max() < MIN_TURN:
+            return False
+        self._drawn_q = q
+        return True
 
     def _change(self, path: str, value: Any) -> None:
         """Redraw what a live parameter moves."""

@@ -58,8 +58,7 @@ Array = np.ndarray
 HIDDEN_GROUP = 3
 """Geoms of this group and above are for collision only."""
 
-SKIN = 0.05
-"""Depth below the surface of a tool to which a place counts as seen, [m]."""
+SKIN = 0.05  # [m], below the surface of a tool, to which a place counts as seen
 
 SIZES = (0.25, 1.0)
 """Smallest and largest size of a rig that arrows, handles and labels are scaled to, [m]."""

@@ -23,9 +23,7 @@ LINK = (DELAY, "link.jitter", "link.loss")
 MAX_SLIDER_MS = 500.0
 """Round-trip delay at the slider's end; the form takes more."""
 
-GLIDE_PERIOD_S = 0.1
-"""Between two values that a moving slider sends."""
-
+GLIDE_PERIOD_S = 0.1  # between two values that a moving slider sends
 MAX_GLIDE_STEP_MS = 100.0
 """Largest change at once, of round trip: after a growth of 400 ms in one step, nothing would arrive
 for 0.2 s, and the watchdog would part the arms."""

@@ -34,18 +34,10 @@ OVERVIEW, EYES = "overview", "eyes"
 EYE_FIELD = float(np.radians(60.0))  # of a camera on a robot
 EYE_DISTANCE = 0.48  # [m], from the tool
 AROUND = 0.03  # [m], from the tool to the places that the eye should see as well
-TURNS = tuple(np.radians([0.0, 25.0, -25.0, 50.0, -50.0, 75.0, -75.0]))
-"""Of the eye from the line behind the tool, [rad]."""
-
-RISES = tuple(np.radians([35.0, 20.0, 50.0, 65.0]))
-"""Of the eye above the tool, [rad]; the best first."""
-
-TURN_COST = 1.0
-"""How many more places an eye must see that is one radian farther from that line."""
-
-STEEP = 0.95
-"""Of a direction's height, from which it counts as vertical, [-]."""
-
+TURNS = tuple(np.radians([0.0, 25.0, -25.0, 50.0, -50.0, 75.0, -75.0]))  # from behind the tool
+RISES = tuple(np.radians([35.0, 20.0, 50.0, 65.0]))  # [rad], above the tool; the best first
+TURN_COST = 1.0  # how many more places an eye must see that is turned by one radian more
+STEEP = 0.95  # height of a direction that counts as vertical, [-]
 HEAD = "head"  # body from which a robot looks, if it has one
 EYE_IN_HEAD, BEFORE = np.array([0.0, 0.0, 0.05]), 0.09  # [m], above and before its middle
 LIMITS = "/limits"  # of the picture, which would lie across the view from a robot
@@ -195,8 +187,8 @@ def eye_of(robot: RobotScene, scene: Scene, kinematics: Kinematics) -> tuple[Eye
     ahead = -np.array(walls[0]["normal"]) if walls else kinematics.tool_axes(name)[:, 2]
     if abs(ahead[2]) > STEEP:
         ahead = tool - np.array(robot["position"])
-    ahead = _unit(ahead * [1.0, 1.0, 0.0])
-    side, up = np.cross([0.0, 0.0, 1.0], ahead), np.array([0.0, 0.0, 1.0])
+    up, ahead = np.array([0.0, 0.0, 1.0]), _unit(ahead * [1.0, 1.0, 0.0])
+    side = np.cross(up, ahead)
     near = tool + AROUND * np.array([0.0 * up, ahead, side, -side, up, -up])
 
     def offset(turn: float, rise: float) -> Array:

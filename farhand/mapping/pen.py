@@ -108,10 +108,6 @@ def _about(axis: int, angle: float) -> Array:
     return rotation_from_vector(angle * np.eye(3)[axis])
 
 
-OUTLINE_POINTS = 49
-"""On each curve that is drawn of a region."""
-
-
 @dataclass
 class Region:
     r"""Where a pen controls position: a spheroid cut by two planes, robot axes, device origin.
@@ -137,12 +133,12 @@ class Region:
         above = float(h[2]) > self.floor * left
         return self.level(h) < left and float(h[0]) < self.front * left and above
 
-    def outline(self) -> Array:
+    def outline(self, points: int = 49) -> Array:
         """Its sections with the planes of the axes, shape (3, n, 3), [m]; none without h = 0."""
         if not self.inside(np.zeros(3)):
-            return np.zeros((0, OUTLINE_POINTS, 3))
-        angle = np.linspace(0.0, 2.0 * math.pi, OUTLINE_POINTS)
-        flat = np.stack([np.cos(angle), np.sin(angle), np.zeros(OUTLINE_POINTS)], axis=1)
+            return np.zeros((0, points, 3))
+        angle = np.linspace(0.0, 2.0 * math.pi, points)
+        flat = np.stack([np.cos(angle), np.sin(angle), np.zeros(points)], axis=1)
         rays = np.stack([np.roll(flat, axis, axis=1) for axis in range(3)])
         # how often each ray fits between the origin and the surface, from |(k ray - c) / a| = 1
         ray, centre = rays / self.axes, self.centre / self.axes
