@@ -21,6 +21,9 @@ PAGE_CHECK_PERIOD_S = 0.2
 Speed = Annotated[
     float, Option("--speed", metavar="X", help="How many times faster than recorded.")
 ]
+At = Annotated[
+    float | None, Option("--at", metavar="SECONDS", help="Open the page at this time, paused.")
+]
 Again = Annotated[
     bool, Option("--rerun", help="Run the rig again in virtual time and compare every number.")
 ]
@@ -40,6 +43,7 @@ Allowed = Annotated[
 def replay(
     recording: RecordingPath,
     speed: Speed = 1.0,
+    at: At = None,
     rerun: Again = False,
     allow: Allowed = None,
     headless: Silent = False,
@@ -64,7 +68,7 @@ def replay(
         return _rerun(loaded, allow or [], json)
     if headless:
         return _play(loaded, speed, json)
-    return _show(loaded, speed, allow or [], host, port, json)
+    return _show(loaded, speed, at, allow or [], host, port, json)
 
 
 def _rerun(recording: Recording, allowed: list[str], json: Path | None) -> int:
@@ -117,17 +121,27 @@ def _play(recording: Recording, speed: float, json: Path | None) -> int:
 
 
 def _show(
-    recording: Recording, speed: float, allowed: list[str], host: str, port: int, json: Path | None
+    recording: Recording,
+    speed: float,
+    at: float | None,
+    allowed: list[str],
+    host: str,
+    port: int,
+    json: Path | None,
 ) -> int:
     """Show the recording on the console page, with a slider over its time, until Ctrl-C."""
     from farhand.console.scene import scene_of
     from farhand.console.serve import serve_recording
+    from farhand.console.source import RecordedSource
     from farhand.recording.playback import FASTEST, SLOWEST
     from farhand.report.output import within
     from farhand.running.performing import TITLE
     from farhand.running.rerun import rig_of
 
     within("--speed", speed, SLOWEST, FASTEST)
+    if at is not None:
+        source = RecordedSource(recording)
+        within("--at", at, 1e-9 * source.start_ns, 1e-9 * source.end_ns, "s")
     rig = rig_of(recording, drawn=True, allowed=allowed)
     try:
         scene = scene_of(rig)
@@ -136,7 +150,7 @@ def _show(
             scene["law"], scene["scenario"] = recording.metadata["law"], TITLE
     finally:
         rig.close()
-    with serve_recording(recording.path, scene, host, port, speed) as page:
+    with serve_recording(recording.path, scene, host, port, speed, at) as page:
         say(f"{recording.path} is shown at {page.address} (Ctrl-C ends it)")
         with suppress(KeyboardInterrupt):
             while page.alive:

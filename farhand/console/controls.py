@@ -22,7 +22,6 @@ BUTTON_HOLD_S, KEY_HOLD_S = 0.35, 0.8
 second."""
 
 PRESSED = ("engage", "release", "clutch", "reset")
-MIN_TURN = 2e-5  # [rad] or [m]; a joint that moves less rests
 SETTLE_S = 1.0  # after a motion, in which the state is still shown with every frame
 SURE_S = 4.0  # within which a second press ends the run
 NOTICE_S = 8.0  # how long a refusal stays on the page
@@ -43,7 +42,8 @@ KEYS = """
 LEGEND = (
     "Arrows: force on each tool, {scale}. **Orange**: leader; **blue**: follower. Lattice bar: "
     "virtual constraint; dashes: another law; coil: tracking error. Grey lines: limits of the "
-    "workspace. A ring at a tool: it touched something just now."
+    "workspace, or the region of a pen, orange in rate mode; axes show where the pen moves the "
+    "follower. A ring at a tool: it touched something just now."
 )
 
 
@@ -64,11 +64,10 @@ class Controls:
         live: Live,
     ) -> None:
         self._server, self._scene, self._requests, self._grasp = server, scene, requests, grasp
-        self._kinematics = drawing.kinematics
+        self._drawing, self._moving_until = drawing, 0.0
         self._clutched = self._was_held = self._recording = False
         self._held_until = 0.0  # [s], by the monotonic clock
         self._sure_until = 0.0  # [s], by the same clock
-        self._shown_q, self._moving_until = np.zeros(0), 0.0
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']}")
         coupled = any(thing["kind"] == "tie" for thing in scene["things"])
@@ -142,16 +141,16 @@ class Controls:
             self._record.color = "red" if recording else None
 
     def follow(self, reading: Reading) -> None:
-        """Show where the joints are while they move, and move the cameras on the follower."""
-        q = np.concatenate(list(reading.q.values())) if reading.q else np.zeros(0)
-        if len(q) != len(self._shown_q) or np.abs(q - self._shown_q).max(initial=0.0) > MIN_TURN:
-            self._shown_q, self._moving_until = q, time.monotonic() + SETTLE_S
+        """Show where the joints are while they move; move a slider's value and the cameras on."""
+        if self._drawing.moved:
+            self._moving_until = time.monotonic() + SETTLE_S
         if time.monotonic() < self._moving_until:
             self._show_state(reading)
+        self._tuning.follow()
         self.views.update()
 
     def _show_state(self, reading: Reading) -> None:
-        _put(self._state, state(reading, self._scene, self._kinematics))
+        _put(self._state, state(reading, self._scene, self._drawing.kinematics))
 
     def refuse(self, why: str) -> None:
         """Show every visitor why something was not done."""

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import viser
 
 from farhand.console import palette
-from farhand.console.geometry import (
-    Mesh,
-    Trail,
-    ball_circles,
-    box,
-    box_edges,
-    coil,
-    dashes,
-    joined,
-    mesh_of,
-    rod,
-    segments,
-    torus_circles,
-)
-from farhand.console.nodes import Arrow, Balance, Ring
+from farhand.console.geometry import Mesh, Trail, box, coil, dashes, facing, joined, mesh_of, rod
+from farhand.console.nodes import Arrow, Balance, RegionNode, Ring
 from farhand.console.scene import Geom, Kinematics, RobotScene, Scene
 from farhand.console.status import Reading
 from farhand.console.things import Thing, wall_place
 from farhand.console.views import set_stage
+from farhand.mapping.pen import PenMapping
+from farhand.parameters import assign, assign_all
+from farhand.world import Wall
 
 Array = np.ndarray
+Part = TypeVar("Part")
 
 WALL_OPACITY = 0.30
 FORCE_LABEL_ASIDE = 0.40  # [m], from its arrow, in a team, where tools are near each other
@@ -51,16 +43,15 @@ class Drawing:
         self._arrows: dict[str, Arrow] = {}
         self._trails: dict[str, tuple[Trail, viser.LineSegmentsHandle]] = {}
         self._lines: list[tuple[Thing, viser.LineSegmentsHandle]] = []
-        self._walls: dict[str, tuple[Thing, viser.MeshHandle]] = {}
+        # what live parameters move, by their owner's path, and how to draw it again
+        self._twins: dict[str, tuple[Wall | PenMapping, Callable[[], None]]] = {}
+        self._regions: list[RegionNode] = []
         self._balances: list[Balance] = []
         self._rings: dict[str, Ring] = {}
         self._drawn_q = np.zeros(0)
-        self._places = {knob["path"]: knob["value"] for knob in scene["knobs"]}
-        lowest = min((robot["position"][2] for robot in scene["robots"]), default=0.0)
-        extent = extent_of(scene, self.kinematics)
-        walls = [np.array(thing["normal"]) for thing in scene["things"] if thing["kind"] == "wall"]
+        self.moved = False  #: whether a joint has moved since it was last drawn
         #: where the camera looks, and where it is from there, [m]
-        self.view = set_stage(server, extent, min(0.0, lowest), scene["rig"], walls)
+        self.view = set_stage(server, scene, self.kinematics)
         #: what a visitor may hide, by name
         self.layers = {name: server.scene.add_frame(f"/{name}", show_axes=False) for name in LAYERS}
         self._add_shapes("/world/fixed", scene["fixed"])
@@ -77,7 +68,8 @@ class Drawing:
         for path, value in reading.changes.items():
             self._change(path, value)
         with self._server.atomic():
-            if self._moved(reading):
+            self.moved = self._has_moved(reading)
+            if self.moved:
                 for index, frame in self._frames.items():
                     frame.position = kinematics.body_position[index]
                     frame.wxyz = kinematics.body_quaternion_wxyz[index]
@@ -88,6 +80,8 @@ class Drawing:
                 ring.update(kinematics.tool_position[name], reading, name)
             for balance in self._balances:
                 balance.update(kinematics)
+            for region in self._regions:
+                region.update(kinematics, reading)
             for thing, line in self._lines:
                 self._stretch(thing, line, reading)
             for name, (trail, line) in self._trails.items():
@@ -95,29 +89,20 @@ class Drawing:
                 if reading.time_ns is not None and trail.add(reading.time_ns, tool):
                     line.points = trail.points
 
-    def _moved(self, reading: Reading) -> bool:
+    def _has_moved(self, reading: Reading) -> bool:
         """Whether a joint has moved since it was last drawn; arms at rest cost no traffic."""
-        if not reading.q:
-            return True
-        q = np.concatenate(list(reading.q.values()))
-        same = len(q) == len(self._drawn_q) and np.abs(q - self._drawn_q).max() < MIN_TURN
-        if not same:
-            self._drawn_q = q
-        return not same
+        q = np.concatenate([np.zeros(0), *reading.q.values()])
+        if len(q) and len(q) == len(self._drawn_q) and np.abs(q - self._drawn_q).max() < MIN_TURN:
+            return False
+        self._drawn_q = q
+        return True
 
     def _change(self, path: str, value: Any) -> None:
         """Redraw what a live parameter moves."""
-        owner = path.rpartition(".")[0]
-        if owner not in self._walls or path not in self._places:
-            return
-        self._places[path] = _like(self._places[path], value)
-        thing, node = self._walls[owner]
-        tool = self.kinematics.tool_position[thing["robot"]]
-        values = [self._places[f"{owner}.{name}"] for name in ("point", "normal")]
-        through, facing = (np.array(value, dtype=float) for value in values)
-        point, normal = wall_place(through, facing, tool, thing["lowest"])
-        node.position, node.vertices = point, _plate(thing["size"], normal)[0]
-        node.visible = bool(self._places[f"{owner}.present"])
+        for owner, (part, redraw) in self._twins.items():
+            if path.startswith(f"{owner}."):
+                assign(part, path.removeprefix(f"{owner}."), value)
+                redraw()
 
     def _add_robot(self, robot: RobotScene) -> None:
         scene, name, root = self._server.scene, robot["name"], f"/robots/{robot['name']}"
@@ -194,12 +179,16 @@ class Drawing:
             nothing = np.zeros((1, 2, 3), dtype=np.float32)
             line = self._server.scene.add_line_segments(node, nothing, colour, thickness=thickness)
             self._lines.append((thing, line))
+        elif kind == "region":
+            pen = self._twin(thing, PenMapping())
+            region = RegionNode(self._server, self._scene, thing, pen)
+            self._regions.append(region)
+            self._twins[thing["path"]] = pen, region.redraw
         elif kind == "centre":
             self._balances.append(Balance(self._server, self._scene, thing))
-        elif kind in ("limits", "ball", "plane", "torus", "curves"):
-            edges = _outline(thing)
-            node = f"/limits/{thing['robot']}_{thing['name']}"
-            self._server.scene.add_line_segments(node, edges, palette.LIMITS, thickness=0.0015)
+        elif kind == "limits":
+            node, lines = f"/limits/{thing['robot']}_{thing['name']}", np.array(thing["lines"])
+            self._server.scene.add_line_segments(node, lines, palette.LIMITS, thickness=0.0015)
 
     def _add_wall(self, thing: Thing) -> None:
         node = self._server.scene.add_mesh_simple(
@@ -212,7 +201,22 @@ class Drawing:
             receive_shadow=False,
             visible=thing.get("present", True),
         )
-        self._walls[thing.get("path", thing["name"])] = thing, node
+        wall = self._twin(thing, Wall())
+
+        def redraw() -> None:
+            tool = self.kinematics.tool_position[thing["robot"]]
+            point, normal = wall_place(wall.point, wall.normal, tool, thing["lowest"])
+            node.position, node.vertices = point, _plate(thing["size"], normal)[0]
+            node.visible = wall.present
+
+        self._twins[thing.get("path", thing["name"])] = wall, redraw
+
+    def _twin(self, thing: Thing, part: Part) -> Part:
+        """Give a part the values of the one that a thing shows, so that they can change here."""
+        owner = f"{thing.get('path', thing['name'])}."
+        knobs = [knob for knob in self._scene["knobs"] if knob["path"].startswith(owner)]
+        assign_all(part, [(knob["path"].removeprefix(owner), knob["value"]) for knob in knobs])
+        return part
 
     def _stretch(self, thing: Thing, line: viser.LineSegmentsHandle, reading: Reading) -> None:
         """Draw a spring or a coupling where its ends are now."""
@@ -242,50 +246,7 @@ _LINES = {
 }
 
 
-def extent_of(scene: Scene, kinematics: Kinematics) -> Array:
-    """Points that the camera has to see, shape (n, 3), [m]."""
-    places = [*kinematics.body_position[1:], *kinematics.tool_position.values()]
-    places += [np.array(thing["point"]) for thing in scene["things"] if thing["kind"] == "wall"]
-    return np.array(places)
-
-
-def _like(before: Any, value: Any) -> Any:
-    """A value or its text, of the same type as the value before."""
-    if isinstance(before, bool):
-        return str(value).lower() in ("true", "1", "on", "yes")
-    if isinstance(before, list):
-        if isinstance(value, str):
-            value = [float(part) for part in value.replace(";", ",").split(",")]
-        numbers = list(np.ravel(value))
-        return numbers * len(before) if len(numbers) == 1 else numbers
-    return float(value) if isinstance(before, float) else value
-
-
-def _outline(thing: Thing) -> Array:
-    """The limits of a workspace: a box, a ball, a torus, a plane, or curves on a surface."""
-    if thing["kind"] == "limits":
-        return box_edges(np.array(thing["low"]), np.array(thing["high"]))
-    if thing["kind"] == "curves":
-        return np.concatenate([segments(np.array(curve)) for curve in thing["curves"]])
-    point, half = np.array(thing["point"]), 0.5 * thing["size"]
-    if thing["kind"] == "ball":
-        return ball_circles(point, half)
-    axes = _facing(np.array(thing["normal"]))
-    if thing["kind"] == "torus":
-        return torus_circles(point, axes, half, 0.5 * thing["tube"])
-    square = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
-    return segments(half * square[[0, 1, 2, 3, 0, 2, 1, 3]] @ axes.T + point)
-
-
 def _plate(size: float, normal: Array) -> Mesh:
     """A thin square whose face lies in the plane through its origin."""
     vertices, triangles = box(np.array([0.5 * size, 0.5 * size, 0.004]))
-    return vertices @ _facing(normal).T - 0.004 * normal, triangles
-
-
-def _facing(normal: Array) -> Array:
-    """A rotation that turns z into ``normal`` and keeps x level."""
-    level = np.cross([0.0, 0.0, 1.0], normal)
-    size = float(np.linalg.norm(level))
-    x = level / size if size > 1e-9 else np.array([1.0, 0.0, 0.0])
-    return np.stack([x, np.cross(normal, x), normal], axis=1)
+    return vertices @ facing(normal).T - 0.004 * normal, triangles

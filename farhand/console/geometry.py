@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from farhand.console.scene import Geom
+if TYPE_CHECKING:
+    from farhand.console.scene import Geom
 
 Array = np.ndarray
 
@@ -125,13 +127,11 @@ def coil(a: Array, b: Array) -> Array:
     """A spring from ``a`` to ``b`` [m], always with the same number of segments."""
     along = b - a
     length = float(np.linalg.norm(along))
-    z = along / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])
-    x = np.cross(z, [1.0, 0.0, 0.0] if abs(z[0]) < 0.9 else [0.0, 1.0, 0.0])
-    x /= np.linalg.norm(x)
+    x, y, _ = facing(along / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])).T
     share = np.linspace(0.12, 0.88, TURNS * PER_TURN)
     angle = 2.0 * np.pi * TURNS * (share - 0.12) / 0.76
     radius = min(COIL_RADIUS, 0.4 * length)
-    round_it = radius * (np.outer(np.cos(angle), x) + np.outer(np.sin(angle), np.cross(z, x)))
+    round_it = radius * (np.outer(np.cos(angle), x) + np.outer(np.sin(angle), y))
     return segments(np.vstack([a, a + np.outer(share, along) + round_it, b]))
 
 
@@ -144,34 +144,48 @@ def dashes(a: Array, b: Array, count: int = 24) -> Array:
 def rod(a: Array, b: Array, rungs: int = 16) -> Array:
     """A lattice bar from ``a`` to ``b`` [m]: two edges with diagonals between them."""
     along = b - a
-    x = np.cross(along, [0.0, 0.0, 1.0])
-    size = float(np.linalg.norm(x))
-    across = (x / size if size > 1e-9 else np.array([1.0, 0.0, 0.0])) * ROD_HALF
+    across = ROD_HALF * facing(along)[:, 0]
     share = np.linspace(0.0, 1.0, rungs + 1)[:, None]
     zigzag = a + share * along + across * np.where(np.arange(rungs + 1) % 2, 1.0, -1.0)[:, None]
     edges = [np.array([a + side * across, b + side * across]) for side in (1.0, -1.0)]
     return np.concatenate([segments(edges[0]), segments(edges[1]), segments(zigzag)])
 
 
-def torus_circles(
-    centre: Array, axes: Array, major: float, minor: float, tubes: int = 8, sides: int = 32
-) -> Array:
-    """The rims of a torus about the third of ``axes`` (columns), and rings of its tube, [m]."""
+def circle(centre: Array, a: Array, b: Array, sides: int = 32) -> Array:
+    """An ellipse about a centre with two half-axes, [m]."""
     angles = np.linspace(0.0, 2.0 * np.pi, sides + 1)
-    flat = np.stack([np.cos(angles), np.sin(angles), np.zeros(sides + 1)], axis=1)
-    rings = [(major + side * minor) * flat for side in (1.0, -1.0)]
+    return segments(centre + np.outer(np.cos(angles), a) + np.outer(np.sin(angles), b))
+
+
+def facing(normal: Array) -> Array:
+    """A rotation that turns z into ``normal`` and keeps x level."""
+    level = np.cross([0.0, 0.0, 1.0], normal)
+    size = float(np.linalg.norm(level))
+    x = level / size if size > 1e-9 else np.array([1.0, 0.0, 0.0])
+    return np.stack([x, np.cross(normal, x), normal], axis=1)
+
+
+def crossed_square(centre: Array, normal: Array, size: float) -> Array:
+    """A square of an edge ``size`` [m] across a normal, and its diagonals."""
+    corners = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+    places = centre + 0.5 * size * corners @ facing(normal).T
+    return segments(places[[0, 1, 2, 3, 0, 2, 1, 3]])
+
+
+def torus_circles(centre: Array, axis: Array, major: float, minor: float, tubes: int = 8) -> Array:
+    """The rims of a torus about an axis, and rings of its tube, [m]."""
+    x, y, z = facing(axis).T
+    rings = [circle(centre, rim * x, rim * y) for rim in (major + minor, major - minor)]
     for angle in np.linspace(0.0, 2.0 * np.pi, tubes, endpoint=False):
-        out = np.array([np.cos(angle), np.sin(angle), 0.0])
-        round_tube = np.outer(np.cos(angles), out) + np.outer(np.sin(angles), [0.0, 0.0, 1.0])
-        rings.append(major * out + minor * round_tube)
-    return np.concatenate([segments(centre + ring @ axes.T) for ring in rings])
+        out = np.cos(angle) * x + np.sin(angle) * y
+        rings.append(circle(centre + major * out, minor * out, minor * z))
+    return np.concatenate(rings)
 
 
-def ball_circles(centre: Array, radius: float, sides: int = 32) -> Array:
+def ball_circles(centre: Array, radius: float) -> Array:
     """Three great circles of a ball, [m]."""
-    angles = np.linspace(0.0, 2.0 * np.pi, sides + 1)
-    flat = radius * np.stack([np.cos(angles), np.sin(angles), np.zeros(sides + 1)], axis=1)
-    return np.concatenate([segments(centre + np.roll(flat, axis, axis=1)) for axis in range(3)])
+    x, y, z = radius * np.eye(3)
+    return np.concatenate([circle(centre, *pair) for pair in ((x, y), (y, z), (z, x))])
 
 
 def box_edges(low: Array, high: Array) -> Array:

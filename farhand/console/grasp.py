@@ -80,20 +80,10 @@ class Grasp:
         """Bring the hand back to its path."""
         self._goal = np.zeros(3)
 
-    def change(self, path: str, value: Any, tool: Array) -> None:
-        """Take over a parameter of the hand that was set, here or elsewhere."""
-        if path == f"{self._owner}.stiffness":
-            self.stiffness = float(value)
-        elif path == f"{self._owner}.open":
-            self._open = str(value).lower() in ("true", "1", "on", "yes")
-            # Where it takes hold again
-            self._start = tool - self._path.translation - self.drag
-        elif path == f"{self._owner}.drag" and not self.dragging and not isinstance(value, list):
-            parts = np.array([float(part) for part in str(value).split(",")])
-            self.drag = self._goal = parts * np.ones(3)
-
     def update(self, reading: Reading, tool: Array, dt: float) -> None:
         """Request the next step of the hand, and draw it; ``dt`` [s] since the last call."""
+        for path, value in reading.changes.items():
+            self._change(path, value, tool)
         if reading.time_ns is None:
             return
         self._path.at(1e-9 * reading.time_ns)
@@ -119,6 +109,18 @@ class Grasp:
         behind = np.linalg.norm(np.array(self._handle.position) - far) > MIN_STEP_M
         if behind and not self.dragging:
             self._handle.position = far
+
+    def _change(self, path: str, value: Any, tool: Array) -> None:
+        """Take over a parameter of the hand that was set, here or elsewhere."""
+        if path == f"{self._owner}.stiffness":
+            self.stiffness = float(value)
+        elif path == f"{self._owner}.open":
+            self._open = str(value).lower() in ("true", "1", "on", "yes")
+            # Where it takes hold again
+            self._start = tool - self._path.translation - self.drag
+        elif path == f"{self._owner}.drag" and not self.dragging and not isinstance(value, list):
+            parts = np.array([float(part) for part in str(value).split(",")])
+            self.drag = self._goal = parts * np.ones(3)
 
     def _redden(self, at_limit: bool) -> None:
         """A hand at its limit is red: pulling farther adds nothing."""

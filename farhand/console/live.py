@@ -63,7 +63,6 @@ class Live:
 
     The first visitor who may drive does. Another takes the wheel by asking for it, so two people
     never push the same arm. Anybody may stop.
-
     """
 
     def __init__(self) -> None:

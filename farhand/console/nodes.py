@@ -9,11 +9,13 @@ import numpy as np
 import viser
 
 from farhand.console import palette
-from farhand.console.geometry import segments
+from farhand.console.geometry import circle, facing, segments
 from farhand.console.scene import Kinematics, Scene
 from farhand.console.status import Reading, newtons
 from farhand.console.things import Thing
 from farhand.mapping.limbs import LegChain
+from farhand.mapping.pen import PenMapping
+from farhand.spatial import quaternion_from_rotation, rotation_from_vector
 
 Array = np.ndarray
 
@@ -28,6 +30,7 @@ LIFT = 0.001  # [m], of what is drawn on the ground
 SOLE_OPACITY = 0.35
 LABEL_BELOW = 0.11  # [m], of the margin's text from the ground
 INSIDE, OUTSIDE = palette.GREEN, palette.VERMILION
+AXES_SHARE = 0.16  # length of the axes of a pen's map over the size of the rig, [-]
 
 
 @dataclass
@@ -79,18 +82,8 @@ class Ring:
         age = 1e-9 * (reading.time_ns - self.began_ns)
         force = reading.force[name]
         radius = self.radius * (0.5 + 0.5 * max(0.0, 1.0 - age / RING_S))
-        across = np.cross(
-            force, [0.0, 0.0, 1.0] if abs(force[2]) < 0.9 * _size(force) else [1, 0, 0]
-        )
-        across /= max(1e-9, _size(across))
-        other = np.cross(force, across) / max(1e-9, _size(force))
-        angles = np.linspace(0.0, 2.0 * np.pi, 33)
-        circle = np.outer(np.cos(angles), across) + np.outer(np.sin(angles), other)
-        self.line.points = segments(tool + radius * circle)
-
-
-def _size(vector: Array) -> float:
-    return float(np.linalg.norm(vector))
+        x, y, _ = radius * facing(force / max(1e-9, float(np.linalg.norm(force)))).T
+        self.line.points = circle(tool, x, y)
 
 
 class Balance:
@@ -131,11 +124,49 @@ class Balance:
         ground = np.array([centre[0], centre[1], self._low[2] + LIFT])
         colour = INSIDE if self.margin >= 0.0 else OUTSIDE
         self._ball.position, self._ball.color = centre, colour
-        self._drop.points = np.concatenate([segments(np.array([centre, ground])), _ring(ground)])
+        x, y, _ = 1.2 * CENTRE_RADIUS * np.eye(3)
+        drop = segments(np.array([centre, ground]))
+        self._drop.points = np.concatenate([drop, circle(ground, x, y, sides=8)])
         self._drop.colors = np.broadcast_to(np.array(colour, dtype=np.uint8), (9, 2, 3))
         self._label.position = ground - [0.0, 0.0, LABEL_BELOW]
         where = "inside" if self.margin >= 0.0 else "outside"
         self._label.text = f"COG {1e3 * abs(self.margin):.1f} mm {where} the sole"
+
+
+class RegionNode:
+    """Where a pen leads by position, and which way each of its axes moves the follower.
+
+    Outside the region it drives the follower on: the outline changes its colour.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, scene: Scene, thing: Thing, pen: PenMapping
+    ) -> None:
+        self._pen, self._follower = pen, thing["other"]
+        node, length = f"/limits/{thing['robot']}_region", AXES_SHARE * scene["size"]
+        nothing = np.zeros((1, 2, 3), dtype=np.float32)
+        add = server.scene
+        self._line = add.add_line_segments(node, nothing, palette.LIMITS, thickness=0.0015)
+        look: Any = {"axes_length": length, "axes_radius": 0.04 * length, "origin_radius": 0.0}
+        for axes in (f"{node}_axes", f"{node}_moves"):
+            self._moves = add.add_frame(axes, **look)
+            for name, tip in zip("xyz", 1.15 * length * np.eye(3), strict=True):
+                add.add_label(f"{axes}/{name}", name, position=tip, anchor="center-center")
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw it as the pen's parameters say."""
+        outline = self._pen.outline()
+        self._line.points = np.concatenate([*map(segments, outline), np.zeros((1, 2, 3))])
+        turn = quaternion_from_rotation(rotation_from_vector(self._pen.axes))
+        self._moves.wxyz = np.roll(turn, 1)
+
+    def update(self, kinematics: Kinematics, reading: Reading) -> None:
+        """Move the axes to the follower's tool, and show which mode is on."""
+        self._moves.position = kinematics.tool_position[self._follower]
+        colour = palette.VERMILION if reading.rate_mode else palette.LIMITS
+        if tuple(self._line.colors) != colour:
+            self._line.colors = np.array(colour)
 
 
 def _add_sole(scene: viser.SceneApi, sole: Thing) -> None:
@@ -147,10 +178,3 @@ def _add_sole(scene: viser.SceneApi, sole: Thing) -> None:
     scene.add_mesh_simple(node, corners, triangles, cast_shadow=False, **look)
     edge = segments(corners[[0, 1, 2, 3, 0]])
     scene.add_line_segments(f"{node}_edge", edge, palette.LIMITS, thickness=0.0015)
-
-
-def _ring(middle: Array) -> Array:
-    """A small circle on the ground, [m]."""
-    angles = np.linspace(0.0, 2.0 * np.pi, 9)
-    around = np.stack([np.cos(angles), np.sin(angles), np.zeros(9)], axis=1)
-    return segments(middle + 1.2 * CENTRE_RADIUS * around)

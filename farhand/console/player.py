@@ -36,8 +36,8 @@ SLIDER_STEP_S = 0.01
 BEFORE_S, ROWS_BEFORE = 10.0, 300  # how much before a chosen time is plotted
 
 
-class Replaying:
-    """The panel beside the picture of a recording.
+class Player:
+    """A recording on the page: its picture, and the panel beside it.
 
     Args:
         speed: how many times faster than it was, [-].
@@ -49,14 +49,17 @@ class Replaying:
     def __init__(
         self,
         server: viser.ViserServer,
-        scene: Scene,
         source: RecordedSource,
-        drawing: Drawing,
+        scene: Scene,
         live: Live,
         speed: float = 1.0,
     ) -> None:
+        clear(server)
         self._scene, self._source, self._live, self._speed = scene, source, live, speed
-        self.reading, self._playing, self._sought = Reading(), True, False
+        self.reading, self._playing = Reading(), True
+        self._sought: float | None = None  # [s], to be shown at the next frame
+        self.drawing = Drawing(server, scene)
+        self.grasp = grasp_of(server, scene, Requests(None), live=False)
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']} · recorded")
         first = 1e-9 * source.start_ns
@@ -68,16 +71,17 @@ class Replaying:
         now = f"{speed:g} ×"
         choice = gui.add_dropdown("speed", sorted({*SPEEDS, now}, key=_number), initial_value=now)
         choice.on_update(lambda _: setattr(self, "_speed", _number(choice.value)))
-        self.views = Views(server, scene, drawing.kinematics, drawing.view, live)
+        self.views = Views(server, scene, self.drawing.kinematics, self.drawing.view, live)
         self._status = gui.add_html("")
         self._log = gui.add_html("", order=1e9)
         live.begin(source, about(scene, source, live=False), self.actions)
 
     @property
     def actions(self) -> dict[str, Action]:
-        """What visitors may ask for by key."""
+        """What visitors may ask for by key, or by a link."""
         return {
             "play": lambda number, value: self.play(not self._playing),
+            "seek": lambda number, value: self.go_to(float(value)),
             "view": lambda number, value: self.views.choose(number, str(value)),
             "hello": lambda number, value: self.views.choose(number, OVERVIEW),
         }
@@ -85,108 +89,87 @@ class Replaying:
     def play(self, on: bool) -> None:
         """Play on, from the start if it is at the end, or pause."""
         if on and self._source.closed:
-            self.seek(1e-9 * self._source.start_ns)
+            self._seek(1e-9 * self._source.start_ns)
         self._playing = on
         self._play.label = "Pause  (P)" if on else "Play  (P)"
 
-    def seek(self, t: float) -> None:
-        """Show the recording at a time, [s], with the seconds before it in the plots."""
-        first = max(1e-9 * self._source.start_ns, t - BEFORE_S)
-        self.reading = Reading()
-        for earlier in [*np.linspace(first, t, ROWS_BEFORE, endpoint=False), t]:
-            self._go(float(earlier))
-        self._slider.value = float(round(t, 2))
+    def go_to(self, t: float) -> None:
+        """Show a time, [s], or the nearest there is, at the next frame; and stay there."""
+        self.play(False)
+        # In this order, a time that is not a number is the first
+        self._sought = min(max(self._slider.min, t), self._slider.max)
 
-    def advance(self, dt: float) -> Reading:
-        """Go on by ``dt`` [s] of the visitor's time if it plays, or to where the slider was put."""
-        if self._sought:
-            self._sought = False
-            self.seek(self._slider.value)
+    def seek(self, t: float) -> None:
+        """Show a time, [s], at once, and stay there."""
+        self.go_to(t)
+        self.frame(0.0, status=True)
+
+    def frame(self, dt: float, status: bool) -> None:
+        """Go on by ``dt`` [s] of the visitor's time if it plays, or to where it was sent; draw."""
+        if self._sought is not None:
+            sought, self._sought = self._sought, None
+            self._seek(sought)
         elif self._playing:
-            self._go(1e-9 * self._source.now_ns + dt * self._speed)
+            self._read(1e-9 * self._source.now_ns + dt * self._speed)
             self._slider.value = float(round(1e-9 * self._source.now_ns, 2))
             if self._source.closed:
                 self.play(False)
-        return self.reading
+        self._draw(dt)
+        if status:
+            self._status.content = panel(self.reading, self._scene)
+            self._log.content = log(self.reading)
+            self.reading.refusals.clear()
 
-    def show(self) -> None:
-        """Put status and curves into the panel."""
-        self._status.content = panel(self.reading, self._scene)
-        self._log.content = log(self.reading)
-        self.reading.refusals.clear()
+    def _seek(self, t: float) -> None:
+        """Read the recording at a time, [s], with the seconds before it in the plots."""
+        first = max(1e-9 * self._source.start_ns, t - BEFORE_S)
+        self.reading = Reading()
+        for earlier in [*np.linspace(first, t, ROWS_BEFORE, endpoint=False), t]:
+            self._read(float(earlier))
+        self._slider.value = float(round(t, 2))
 
-    def _go(self, t: float) -> None:
+    def _read(self, t: float) -> None:
         self._source.seek(round(1e9 * t))
         self.reading.refresh(self._source, self._scene)
         if self.reading.time_ns is not None:
             row = derived(self.reading, self._scene, Health())
             self._live.sample(1e-9 * self.reading.time_ns, row)
 
+    def _draw(self, dt: float) -> None:
+        reading = self.reading
+        self.drawing.update(reading)
+        self.views.update()
+        if self.grasp is not None:
+            tool = self.drawing.kinematics.tool_position[self.grasp.robot]
+            self.grasp.update(reading, tool, dt)
+        reading.changes.clear()
+        now = round(1e-9 * (reading.time_ns or 0), 2)
+        tell(self._live, reading, self._scene, Health(), time=now)
+
     def _slide(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
-        self._sought = self._sought or event.client is not None
+        if event.client is not None:
+            self._sought = self._slider.value
 
 
 def _number(speed: str) -> float:
     return float(speed.removesuffix(" ×"))
 
 
-class Player:
-    """A recording on the page.
-
-    Args:
-        speed: how many times faster than it was, [-].
-    """
-
-    def __init__(
-        self,
-        server: viser.ViserServer,
-        source: RecordedSource,
-        scene: Scene,
-        live: Live,
-        speed: float = 1.0,
-    ) -> None:
-        clear(server)
-        self._scene, self._live = scene, live
-        self.drawing = Drawing(server, scene)
-        self.grasp = grasp_of(server, scene, Requests(None), live=False)
-        self.replaying = Replaying(server, scene, source, self.drawing, live, speed)
-
-    def frame(self, dt: float, status: bool) -> None:
-        """Go on by ``dt`` [s] and draw."""
-        self._draw(self.replaying.advance(dt), dt)
-        if status:
-            self.replaying.show()
-
-    def seek(self, t: float) -> None:
-        """Show a time, [s], and stay there."""
-        self.replaying.play(False)
-        self.replaying.seek(t)
-        self._draw(self.replaying.reading, 0.0)
-        self.replaying.show()
-
-    def _draw(self, reading: Any, dt: float) -> None:
-        self.drawing.update(reading)
-        self.replaying.views.update()
-        if self.grasp is not None:
-            tool = self.drawing.kinematics.tool_position[self.grasp.robot]
-            for path, value in reading.changes.items():
-                self.grasp.change(path, value, tool)
-            self.grasp.update(reading, tool, dt)
-        reading.changes.clear()
-        tell(self._live, reading, self._scene, Health())
-
-
 def view(
     recording: Path,
     scene: Scene,
     speed: float,
+    at: float | None,
     host: str,
     port: int,
     tokens: Tokens,
     pipes: tuple[Connection, Connection],
     health: Any,
 ) -> None:
-    """Serve the page of a recording; otherwise as :func:`farhand.console.viewer.view`."""
+    """Serve the page of a recording, which stands at the time ``at`` [s] or plays from its start.
+
+    Otherwise as :func:`farhand.console.viewer.view`.
+    """
     outgoing = pipes[1]
     behave()
     live = Live()
@@ -197,6 +180,8 @@ def view(
         outgoing.send(str(error))
         return
     player = Player(server, source, scene, live, speed)
+    if at is not None:
+        player.go_to(at)
     know_clients(server, live)
     outgoing.send(server.get_port())
     last, frame = time.monotonic(), 0

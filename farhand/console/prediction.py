@@ -13,13 +13,11 @@ import threading
 
 from farhand.analysis.oscillation import IntendedMotion
 from farhand.console.scene import Scene
+from farhand.console.status import UNLOGGED
 from farhand.errors import FarhandError
 from farhand.parameters import assign
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.margin import margin, nearness, scripted_motion
-
-IGNORED = "hand.drag"
-"""Set many times a second while somebody drags; it does not change the prediction."""
 
 NICENESS = 15
 """Of the thread that predicts: picture and session go first."""
@@ -64,7 +62,8 @@ class Prediction:
 
     def change(self, path: str, value: object) -> None:
         """Tell it that a parameter was set; it predicts again, in its own time."""
-        if path != IGNORED and self._thread.is_alive():
+        # Where the hand is does not change the prediction
+        if path != UNLOGGED and self._thread.is_alive():
             self._idle.clear()
             self._changes.append((path, value))
             self._due.set()

@@ -58,11 +58,14 @@ Array = np.ndarray
 HIDDEN_GROUP = 3
 """Geoms of this group and above are for collision only."""
 
+SKIN = 0.05  # [m], below the surface of a tool, to which a place counts as seen
+
 SIZES = (0.25, 1.0)
 """Smallest and largest size of a rig that arrows, handles and labels are scaled to, [m]."""
 
 # MuJoCo's default: a geom that has it takes its material's colour
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
+_VISIBLE = (np.arange(6) < HIDDEN_GROUP).astype(np.uint8)  # groups of geoms, of MuJoCo's six
 
 
 class Geom(TypedDict):
@@ -235,9 +238,6 @@ def _body(model: mujoco.MjModel, index: int, robot: str) -> Body:
 class Kinematics:
     """Forward kinematics of all robots of a scene.
 
-    Args:
-        scene: what is drawn.
-
     Attributes:
         model: the compiled model of all robots.
         body_position: of every body in world, shape (bodies, 3), [m]; a live view.
@@ -272,6 +272,13 @@ class Kinematics:
     def tool_axes(self, robot: str) -> Array:
         """Axes of a robot's tool in world, one per column."""
         return self._tool_axes[robot].reshape(3, 3)
+
+    def sees(self, eye: Array, place: Array) -> bool:
+        """Whether no robot hides a place from an eye, both in world, [m]."""
+        ray = place - eye
+        distance, hit = float(np.linalg.norm(ray)), np.zeros(1, dtype=np.int32)
+        first = mujoco.mj_ray(self.model, self._data, eye, ray / distance, _VISIBLE, True, -1, hit)
+        return not 0.0 <= first < distance - SKIN
 
     def centre_of_mass(self, robot: str) -> Array:
         """Centre of mass of a robot in world, [m]."""

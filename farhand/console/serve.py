@@ -149,10 +149,14 @@ def serve_recording(
     host: str = "127.0.0.1",
     port: int = 8080,
     speed: float = 1.0,
+    at: float | None = None,
     tokens: Tokens | None = None,
 ) -> Page:
-    """Serve the page of a recording, at ``speed`` times its own; otherwise as :func:`serve`."""
-    what = (Path(recording), scene, speed)
+    """Serve the page of a recording; otherwise as :func:`serve`.
+
+    It plays at ``speed`` times its own, or stands at the time ``at`` [s] until somebody plays it.
+    """
+    what = (Path(recording), scene, speed, at)
     return _start("farhand.console.player", what, host, port, None, tokens)
 
 

@@ -34,11 +34,7 @@ class Source(Protocol):
 
 
 class RecordedSource:
-    """A recording that can be read as if it were happening.
-
-    Args:
-        recording: what was recorded.
-    """
+    """A recording that can be read as if it were happening."""
 
     def __init__(self, recording: Recording) -> None:
         self._streams, self._happened = recording.streams, recording.happened

@@ -18,6 +18,7 @@ from farhand.console.live import signals_of
 from farhand.console.palette import Colour, css, role_colour
 from farhand.console.scene import USUAL_FORCE, Kinematics, RobotScene, Scene, scale_in_words
 from farhand.console.source import Event, Source
+from farhand.console.things import LARGE_PULL, Thing
 from farhand.loop.station import MODES
 from farhand.mapping.ik.chain import STATUSES
 from farhand.plants.simulated.haptic import VERDICTS
@@ -26,6 +27,8 @@ Array = np.ndarray
 
 EVENTS_SHOWN = 20
 TOUCH_N, LEFT_N = 1.0, 0.5  # [N], of a follower's tool that touches, and has left again
+STILL_LARGE = 0.8  # share of a large pull above which it stays large, [-]
+RATE_MODE = "rate mode: the follower moves on until the pen is back in its region"
 ERROR, ENERGY = "tracking error [mm]", "energy into the coupling [J]"
 AGE, TICK = "age of the other side [ms]", "time of a tick [µs]"
 LEAST = {ERROR: 1.0, ENERGY: 0.1, AGE: 2.0, TICK: 100.0}  # smallest range of a plot's axis
@@ -77,6 +80,8 @@ class Reading:
     # from the follower's tool to its goal, by coupling, [m]
     errors: dict[str, Array] = field(default_factory=dict)
     engagement: float = math.nan  # 0 apart to 1 coupled, [-]; NaN when unknown
+    rate_mode: bool = False  # whether the leader drives the follower on, out of its region
+    warning: str = ""  # what a person should know at once; empty if nothing
     energy: float = math.nan  # put into the coupling by both sides together, [J]; NaN when unknown
     age: float = math.nan  # of what the sides know of each other, [s]; NaN when unknown
     # the last few, newest first, as (time [ns], text)
@@ -112,7 +117,7 @@ class Reading:
             if thing["kind"] == "tie" and thing["stream"] in streams:
                 coupled = source.latest(thing["stream"])
                 if coupled is not None:
-                    self._take_coupling(thing["stream"], coupled[1])
+                    self._take_coupling(thing, coupled[1])
 
     def measured(self, robot: str) -> Array:
         """Force on a tool, [N]: as measured, or else as the law commands."""
@@ -147,12 +152,26 @@ class Reading:
         self.touching[name] = force > (LEFT_N if before else TOUCH_N)
         self.touches += self.touching[name] and not before
 
-    def _take_coupling(self, stream: str, channels: dict[str, Array]) -> None:
-        self.errors[stream] = channels["error"][:3]
+    def _take_coupling(self, thing: Thing, channels: dict[str, Array]) -> None:
+        self.errors[thing["stream"]] = channels["error"][:3]
         self.engagement = float(channels["engagement"][0])
+        self.rate_mode = bool(channels.get("rate_mode", [0.0])[0]) and self.engagement > 0.0
+        self._warn(thing)
         # One side alone does not know the other's energy
         self.energy = float(np.nansum(channels["port_energy"]))
         self.age = float(np.nanmax(channels["age"]))
+
+    def _warn(self, tie: Thing) -> None:
+        """Warn of an error so large that the law pulls the follower hard."""
+        name = tie["other"]
+        pull = self.commanded.get(name, np.zeros(3))
+        large = tie["large"] * (STILL_LARGE if self.warning else 1.0)
+        self.warning = ""
+        if np.linalg.norm(pull) > large and self.engagement > 0.0:
+            self.warning = (
+                f"Large error: the {name} is {1e3 * self.error:.0f} mm from its goal, so the law "
+                f"pulls it with {newtons(pull)}. Its guard allows {tie['large'] / LARGE_PULL:g} N."
+            )
 
     def _take_event(self, event: Event) -> None:
         t_ns, text, data = event
@@ -243,7 +262,7 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
     """What the page shows over the picture, in few words."""
     mode = _coupling(reading)
     stopped = any(mode == "tripped" for mode in reading.mode.values())
-    words = {"none": "running"}.get(mode, mode)
+    words = {"none": "running"}.get(mode, mode) + (f", {RATE_MODE}" if reading.rate_mode else "")
     if reading.time_ns is None:
         words = "waiting for the first record"
     touched = [name for name in _stations(scene) if reading.touching.get(name)]
@@ -251,6 +270,7 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
     return {
         "mode": "stopped" if stopped else mode,
         "words": words,
+        "warning": reading.warning,
         "trip": reading.trip,
         "ended": reading.ended,
         "touches": reading.touches,

@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from farhand.console.geometry import (
+    ball_circles,
+    box_edges,
+    crossed_square,
+    segments,
+    torus_circles,
+)
 from farhand.console.menus import path_of
 from farhand.control.haptic.haptic_objects import (
     AnkleObject,
@@ -18,7 +25,7 @@ from farhand.control.haptic.haptic_objects import (
     Torus,
 )
 from farhand.mapping.limbs import ArmChain, LegChain
-from farhand.safety import Guard
+from farhand.mapping.pen import PenMapping
 from farhand.world import GroundSpring, ImpedanceHand, Wall
 
 if TYPE_CHECKING:
@@ -37,6 +44,10 @@ MAX_HAND_FORCE = 100.0
 """Largest force of a visitor's hand, [N]; at most half of what trips the leader's guard, and no
 more than a device can push back with."""
 
+LARGE_PULL = 0.5
+"""Share of the force that trips the follower's guard from which a law's pull on it is large, [-]:
+its tracking error is then large too, and not every follower measures the force."""
+
 MAX_LIMIT = 4.0
 """A workspace limit farther than this from the origin is not drawn, [m]."""
 
@@ -48,20 +59,19 @@ class Thing(TypedDict, total=False):
     """Something around the robots."""
 
     # ``wall``, ``spring`` (robot to anchor or to other), ``grip`` (robot to other), ``hand`` (at
-    # robot's tool), ``tie`` (the coupling from robot to other), ``limits`` (a box for robot),
-    # ``ball``, ``plane``, ``torus`` or ``curves`` that bound where robot's tool may be, ``sole``
-    # that robot stands on, or its ``centre`` of gravity
+    # robot's tool), ``tie`` (the coupling from robot to other), ``limits`` of where robot's tool
+    # may be, ``region`` where robot's pen leads other's tool by position, ``sole`` that robot
+    # stands on, or its ``centre`` of gravity
     kind: str
     name: str  # in the rig
     path: str  # of its parameters; absent if it has none
     robot: str  # whose tool it touches
-    other: str  # the robot at the far end of a spring, a grip or a coupling
+    other: str  # the robot at the far end of a spring, a grip, a coupling or a region's map
     # middle of what is drawn, [m]; of a centre of gravity, the origin of its closed form
     point: list[float]
-    normal: list[float]  # of a wall, outward, of a torus, its axis; unit length
-    size: float  # edge or diameter of what is drawn, [m]
-    tube: float  # diameter of a torus's ring, [m]
-    curves: list[list[list[float]]]  # lines on a surface, each as its places, [m]
+    normal: list[float]  # of a wall, outward; unit length
+    size: float  # edge of a wall as it is drawn, [m]
+    lines: list[list[list[float]]]  # that show limits, each from one place to another, [m]
     leg: int  # +1 or -1 if the centre of gravity is a left or right leg's; 0 for a whole robot's
     rigid: bool  # whether a coupling is a constraint between the tools
     lowest: float  # height of its middle when it stands on the floor, [m]
@@ -74,8 +84,9 @@ class Thing(TypedDict, total=False):
     open: bool  # whether a hand has let go
     most: float  # force of a hand that drags, [N]
     stream: str  # of the telemetry, with a coupling's error
-    low: list[float]  # lower corner of the limits, [m]
-    high: list[float]  # upper corner of the limits, [m]
+    large: float  # pull of a law on other from which it is large, [N]
+    low: list[float]  # lower corner of a sole, [m]
+    high: list[float]  # upper corner of a sole, [m]
 
 
 def things_of(rig: Rig) -> list[Thing]:
@@ -85,15 +96,14 @@ def things_of(rig: Rig) -> list[Thing]:
     things += _couplings(rig)
     things += bounds_of(rig)
     for station in rig.session.stations:
-        guard = station.guard
-        if isinstance(guard, Guard) and max(map(_largest, (guard.low, guard.high))) < MAX_LIMIT:
-            box: Thing = {"kind": "limits", "name": "limits", "robot": station.name}
-            things.append({**box, "low": guard.low.tolist(), "high": guard.high.tolist()})
+        low, high = station.guard.low, station.guard.high
+        if np.abs([low, high]).max() < MAX_LIMIT:
+            things.append(_limits("limits", station.name, box_edges(low, high)))
     return things
 
 
-def _largest(corner: Array) -> float:
-    return float(np.abs(corner).max())
+def _limits(name: str, robot: str, lines: Array) -> Thing:
+    return {"kind": "limits", "name": name, "robot": robot, "lines": lines.tolist()}
 
 
 def wall_place(wall_point: Array, normal: Array, tool: Array, lowest: float) -> tuple[Array, Array]:
@@ -128,20 +138,19 @@ def _touching(rig: Rig, robot: str, port: Port) -> Iterator[Thing]:
 def _tie(rig: Rig, robot: str, name: str) -> Iterator[Thing]:
     """A spring between two tools, or an arm's grip on an object, which has no station."""
     stations = {station.name for station in rig.session.stations}
-    tied = {other: {n for n, t, _ in port.touches if t is None} for other, port in _ports(rig)}
-    ends = [other for other, names in tied.items() if name in names]
+    ends = [other for other, port in rig.world.ports.items() if _is_tied(port, name)]
     if ends[0] == robot:
         kind = "grip" if len(stations.intersection(ends)) == 1 else "spring"
         yield {"kind": kind, "name": name, "robot": robot, "other": ends[-1]}
 
 
-def _ports(rig: Rig) -> list[tuple[str, Port]]:
-    return list(rig.world.ports.items())
+def _is_tied(port: Port, name: str) -> bool:
+    return any(touch is None and tie == name for tie, touch, _ in port.touches)
 
 
 def _hand(rig: Rig, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
     stations = [station for station in rig.session.stations if station.name == robot]
-    limits = [0.5 * s.guard.force for s in stations if isinstance(s.guard, Guard)]
+    limits = [0.5 * station.guard.force for station in stations]
     limits += [station.plant.force_peak for station in stations]
     moves = [asdict(move).items() for move in hand.path.moves]
     return {
@@ -174,9 +183,14 @@ def _couplings(rig: Rig) -> Iterator[Thing]:
         stream = f"coupling-{index + 1}" if index else "coupling"
         # The other side may run elsewhere
         if len(bridge.stations) == 2:
-            a, b = (station.name for station in bridge.stations)
-            tie: Thing = {"kind": "tie", "name": stream, "robot": a, "other": b, "stream": stream}
+            leader, follower = bridge.stations
+            ends: Thing = {"name": stream, "robot": leader.name, "other": follower.name}
+            tie: Thing = {"kind": "tie", **ends, "stream": stream}
+            tie["large"] = LARGE_PULL * follower.guard.force
             yield {**tie, "rigid": rig.law == "virtual-constraints"}
+            if isinstance(mapping := bridge.laws[0].mapping, PenMapping):
+                path = path_of(rig.session.parameters, mapping) or ""
+                yield {"kind": "region", **ends, "path": path}
 
 
 def bounds_of(rig: Rig) -> Iterator[Thing]:
@@ -189,27 +203,22 @@ def bounds_of(rig: Rig) -> Iterator[Thing]:
             continue
         for force in synthetic:
             for item in force.objects:
-                yield from _surfaces(item, station.name, base)
+                yield _limits(item.name, station.name, _lines(item, base))
             yield from _balance(rig, station, base, force.balance)
 
 
-def _surfaces(item: HapticObject, robot: str, base: Array) -> Iterator[Thing]:
-    """The surfaces of an object."""
-    where: Thing = {"name": item.name, "robot": robot}
+def _lines(item: HapticObject, base: Array) -> Array:
+    """Lines on the surfaces of an object, shape (n, 2, 3), [m]."""
     if isinstance(item, Ball):
-        where["point"] = (base + item.centre).tolist()
-        yield {"kind": "ball", **where, "size": 2.0 * item.radius}
-    elif isinstance(item, HalfSpace):
-        where |= {"point": (base + item.point).tolist(), "normal": list(map(float, item.normal))}
-        yield {"kind": "plane", **where, "size": PLANE_SIZE}
-    elif isinstance(item, Torus):
-        where |= {"point": base.tolist(), "normal": list(map(float, item.axis))}
-        yield {"kind": "torus", **where, "size": 2.0 * item.major, "tube": 2.0 * item.minor}
-    elif isinstance(item, ElbowObject):
-        yield from _surfaces(item.ball, robot, base)
-        yield from _surfaces(item.torus, robot, base)
-    elif isinstance(item, AnkleObject):
-        yield {"kind": "curves", **where, "curves": (base + _ankle(item)).tolist()}
+        return ball_circles(base + item.centre, item.radius)
+    if isinstance(item, HalfSpace):
+        return crossed_square(base + item.point, np.array(item.normal), PLANE_SIZE)
+    if isinstance(item, Torus):
+        return torus_circles(base, np.array(item.axis), item.major, item.minor)
+    if isinstance(item, ElbowObject):
+        return np.concatenate([_lines(item.ball, base), _lines(item.torus, base)])
+    curves = base + _ankle(item) if isinstance(item, AnkleObject) else np.zeros((1, 1, 3))
+    return np.concatenate([segments(curve) for curve in curves])
 
 
 def _ankle(item: AnkleObject) -> Array:

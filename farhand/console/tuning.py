@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import html
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import viser
 
-from farhand.console.glide import Glide
 from farhand.console.menus import Knob, range_of
 from farhand.console.scene import Scene
 from farhand.console.source import Requests
 from farhand.console.things import chain_of
 from farhand.mapping.ik.chain import STATUSES
+from farhand.parameters import value_text
 
 SCALES = ("law.mapping.motion_scale", "law.mapping.force_scale")
 DELAY = "link.delay"
 LINK = (DELAY, "link.jitter", "link.loss")
 MAX_SLIDER_MS = 500.0
 """Round-trip delay at the slider's end; the form takes more."""
+
+GLIDE_PERIOD_S = 0.1  # between two values that a moving slider sends
+MAX_GLIDE_STEP_MS = 100.0
+"""Largest change at once, of round trip: after a growth of 400 ms in one step, nothing would arrive
+for 0.2 s, and the watchdog would part the arms."""
 
 HAND = ("hand.stiffness", "hand.damping", "hand.open")
 WALL = ("wall.present", "wall.point", "wall.stiffness", "wall.damping")
@@ -34,6 +41,41 @@ LIMB = (
     "demonstration.active",
 )
 MAX_GAINS = 8
+
+
+class Glide:
+    """A slider's value on its way to the session: not too often, and not in one jump.
+
+    Args:
+        send: takes a value.
+        value: at the beginning.
+    """
+
+    def __init__(self, send: Callable[[float], None], value: float) -> None:
+        self._send, self._sent, self._target, self._due = send, value, value, 0.0
+
+    def move(self, target: float) -> None:
+        """Go to another value."""
+        self._target = target
+
+    def step(self, now: float) -> None:
+        """Send the next value, if it is time; ``now`` in [s]."""
+        left = self._target - self._sent
+        if left and now >= self._due:
+            self._due = now + GLIDE_PERIOD_S
+            self._sent += min(MAX_GLIDE_STEP_MS, max(-MAX_GLIDE_STEP_MS, left))
+            self._send(self._sent)
+
+    def settle(self, value: float) -> bool:
+        """Take over a value that was set elsewhere; False while this one is still moving."""
+        moving = self._target != self._sent
+        if not moving:
+            self.stop(value)
+        return not moving
+
+    def stop(self, value: float) -> None:
+        """Go no farther, because a value was refused; ``value`` is the true one."""
+        self._sent = self._target = value
 
 
 class Tuning:
@@ -53,23 +95,22 @@ class Tuning:
             gui.add_html(_note(menus["unlinked"]))
             return
         hint = "Round trip; it changes while you move the slider, and the session goes on"
-        self._glide = Glide(
-            lambda delay: self._requests.send("set", DELAY, delay), self._number(DELAY)
-        )
-        self._slider = gui.add_slider(
-            "delay [ms]",
-            min=0.0,
-            max=MAX_SLIDER_MS,
-            step=1.0,
-            initial_value=self._on_slider(DELAY),
-            hint=hint,
-        )
-        # Only a visitor's own move counts, not the value that is shown in answer to it
-        self._slider.on_update(lambda event: None if event.client_id is None else self._slide())
+        shown = self._on_slider(DELAY)
+        slider: Any = gui.add_slider("delay [ms]", 0.0, MAX_SLIDER_MS, 1.0, shown, hint=hint)
+        glide = Glide(lambda delay: self._requests.send("set", DELAY, delay), self._number(DELAY))
 
-    def _slide(self) -> None:
+        def slide(event: Any) -> None:
+            # Only a visitor's own move counts, not the value that is shown in answer to it
+            if event.client_id is not None:
+                glide.move(float(slider.value))
+
+        slider.on_update(slide)
+        self._slider, self._glide = slider, glide
+
+    def follow(self) -> None:
+        """Send what a moving slider has to send; call it with every frame."""
         if self._glide is not None:
-            self._glide.move(float(self._slider.value))
+            self._glide.step(time.monotonic())
 
     def add_choices(self) -> None:
         """Delay, law, layer, scenario and parts of the rig; all but the delay begin a session."""
@@ -132,13 +173,13 @@ class Tuning:
             return
         with gui.add_folder("Any parameter", expand_by_default=False), gui.add_form(None) as form:
             chosen = gui.add_dropdown("parameter", paths)
-            value: Any = gui.add_text("value", _text(self._knobs[paths[0]]["value"]))
+            value: Any = gui.add_text("value", value_text(self._knobs[paths[0]]["value"]))
             about = gui.add_html(_note(_about(self._knobs[paths[0]])))
             button = gui.add_button("Set")
 
         def show(_: object) -> None:
             knob = self._knobs[chosen.value]
-            value.value = _text(knob["value"])
+            value.value = value_text(knob["value"])
             about.content = _note(_about(knob))
 
         chosen.on_update(show)
@@ -191,13 +232,13 @@ class Tuning:
         elif knob["choices"]:
             item = gui.add_dropdown(label, knob["choices"], initial_value=knob["value"], hint=hint)
         else:
-            item = gui.add_text(label, _text(knob["value"]), hint=hint)
+            item = gui.add_text(label, value_text(knob["value"]), hint=hint)
         self._inputs.setdefault(path, []).append(item)
         return item
 
     def _shown(self, path: str) -> Any:
         value = self._knobs[path]["value"]
-        return value if isinstance(value, bool) else _text(value)
+        return value if isinstance(value, bool) else value_text(value)
 
     def _number(self, path: str) -> float:
         return float(self._knobs[path]["value"])
@@ -224,24 +265,9 @@ def _about(knob: Knob) -> str:
     return f"{knob['meaning']}; {range_of(knob)}"
 
 
-def _text(value: Any) -> str:
-    """A value as ``--set`` takes it."""
-    if isinstance(value, list):
-        return ",".join(f"{number:g}" for number in value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def _note(text: str) -> str:
     style = "padding:0 14px 6px;font-size:12px;line-height:1.4;opacity:0.7"
     return f"<div style='{style}'>{html.escape(text)}</div>"
-
-
-def limb_of(scene: Scene) -> str | None:
-    """The limb that a rig leads, such as ``left-arm``; None if it has no closed form."""
-    limb = scene["menus"]["chosen"].get("rig.limb")
-    return str(limb) if limb else None
 
 
 def try_place(limb: str, text: str) -> str:
@@ -259,8 +285,8 @@ def try_place(limb: str, text: str) -> str:
 
 
 def add_trial(gui: viser.GuiApi, scene: Scene) -> Any:
-    """A form to try where a limb can reach, without moving it; None if there is no such limb."""
-    limb = limb_of(scene)
+    """A form to try where a limb can reach, without moving it; None if the rig leads no limb."""
+    limb = scene["menus"]["chosen"].get("rig.limb")
     if limb is None:
         return None
     with gui.add_folder("Inverse kinematics", expand_by_default=False), gui.add_form(None) as form:

@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -84,8 +85,6 @@ class Console:
             self.drawing.kinematics.update(reading.q)
         if self.grasp is not None:
             tool = self.drawing.kinematics.tool_position[self.grasp.robot]
-            for path, value in reading.changes.items():
-                self.grasp.change(path, value, tool)
             self.grasp.update(reading, tool, dt)
         self.controls.keep_alive(reading)
         self.controls.follow(reading)
@@ -109,11 +108,11 @@ class Console:
             self._prediction.close()
 
 
-def tell(live: Live, reading: Reading, scene: Scene, health: Health) -> None:
-    """Send everybody the state of the run, and what they plot."""
+def tell(live: Live, reading: Reading, scene: Scene, health: Health, **more: float) -> None:
+    """Send everybody the state of the run, with ``more`` of it, and what they plot."""
     if reading.time_ns is not None:
         live.sample(1e-9 * reading.time_ns, derived(reading, scene, health))
-    live.show(summary(reading, scene, health))
+    live.show(summary(reading, scene, health) | more)
 
 
 def clear(server: viser.ViserServer) -> None:
@@ -163,7 +162,11 @@ def view(
     waiter = threading.Thread(target=_announce, args=(live, requests), daemon=True)
     waiter.start()
     outgoing.send(server.get_port())
-    _follow(server, console, incoming, requests, health, scene, live)
+
+    def another(ring_path: Path, scene: Scene) -> Console:
+        return Console(server, Reader(ring_path), scene, requests, live, ring_path)
+
+    _follow(console, another, incoming, health)
     server.stop()
 
 
@@ -206,24 +209,16 @@ def parent_gone() -> bool:
 
 
 def _follow(
-    server: viser.ViserServer,
-    console: Console,
-    incoming: Connection,
-    requests: Requests,
-    health: Any,
-    scene: Scene,
-    live: Live,
+    console: Console, another: Callable[[Path, Scene], Console], incoming: Connection, health: Any
 ) -> None:
     """Draw at a steady rate while the parent lives; show another run on its request."""
     last, due, failed = time.monotonic(), time.monotonic(), False
     for frame in itertools.count():
         if parent_gone():
             return
-        another = _receive(incoming)
-        if another is not None:
-            ring_path, scene = another
+        if (run := _receive(incoming)) is not None:
             console.close()
-            console = Console(server, Reader(ring_path), scene, requests, live, ring_path)
+            console = another(*run)
         now = time.monotonic()
         tick, rate, overruns, recording = health[:]
         state = Health(tick or math.nan, rate, int(overruns))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,44 +31,50 @@ FARTHER = {"youbot": 1.15}
 """How much farther away than usual the camera of a rig is, [-], for long arrows."""
 
 OVERVIEW, EYES = "overview", "eyes"
-EYE_FIELD = float(np.radians(70.0))  # of a camera on a robot
-BEHIND, BESIDE, AHEAD = 0.30, 0.12, 0.25  # [m], of the eye from the tool, and of what it looks at
-BEFORE = 0.09  # [m], of an eye from the middle of its head
+EYE_FIELD = float(np.radians(60.0))  # of a camera on a robot
+EYE_DISTANCE = 0.48  # [m], from the tool
+AROUND = 0.03  # [m], from the tool to the places that the eye should see as well
+TURNS = tuple(np.radians([0.0, 25.0, -25.0, 50.0, -50.0, 75.0, -75.0]))  # from behind the tool
+RISES = tuple(np.radians([35.0, 20.0, 50.0, 65.0]))  # [rad], above the tool; the best first
+TURN_COST = 1.0  # how many more places an eye must see that is turned by one radian more
+STEEP = 0.95  # height of a direction that counts as vertical, [-]
 HEAD = "head"  # body from which a robot looks, if it has one
+EYE_IN_HEAD, BEFORE = np.array([0.0, 0.0, 0.05]), 0.09  # [m], above and before its middle
+LIMITS = "/limits"  # of the picture, which would lie across the view from a robot
 
 
 def set_stage(
-    server: viser.ViserServer, points: Array, floor: float, rig: str, walls: Sequence[Array] = ()
+    server: viser.ViserServer, view: Scene, kinematics: Kinematics
 ) -> tuple[Array, Array]:
-    """Light, a floor at a height [m], and a camera that sees all points, shape (n, 3), [m].
-
-    The camera is on the free side of the first wall, given by its normal.
-
-    Returns:
-        where the camera looks, and where it is from there, [m].
-    """
-    scene = server.scene
+    """Light, a floor below all robots, and a camera that sees them; as :func:`camera_of`."""
+    scene, camera = server.scene, server.initial_camera
     scene.set_up_direction("+z")
     scene.configure_default_lights(cast_shadow=True)
     scene.world_axes.visible = False
-    _lay_floor(scene, floor)
-    middle, back = camera_of(points, rig, walls)
-    camera = server.initial_camera
+    _lay_floor(scene, min([0.0, *(robot["position"][2] for robot in view["robots"])]))
+    middle, back = camera_of(view, kinematics)
     camera.fov = FIELD_OF_VIEW
     camera.look_at = middle
     camera.position = middle + back
     return middle, back
 
 
-def camera_of(points: Array, rig: str, walls: Sequence[Array] = ()) -> tuple[Array, Array]:
-    """Where the camera looks to see all points, and where it is from there, [m]."""
+def camera_of(scene: Scene, kinematics: Kinematics) -> tuple[Array, Array]:
+    """Where the camera looks to see all robots and walls, and where it is from there, [m].
+
+    It is on the free side of the first wall.
+    """
+    walls = [thing for thing in scene["things"] if thing["kind"] == "wall"]
+    points = np.array([*kinematics.body_position[1:], *kinematics.tool_position.values()])
+    points = np.array([*points, *(wall["point"] for wall in walls)])
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     radius = max(0.25, float(np.linalg.norm(points - middle, axis=1).max()))
-    away = CAMERAS.get(rig, VIEW_DIRECTION)
-    for normal in walls[:1]:
+    away = CAMERAS.get(scene["rig"], VIEW_DIRECTION)
+    for wall in walls[:1]:
+        normal = np.array(wall["normal"])
         away = away - 2.0 * min(0.0, float(away @ normal)) * normal
-    distance = 1.25 * FARTHER.get(rig, 1.0) * radius / np.tan(0.5 * FIELD_OF_VIEW)
-    return middle, away / np.linalg.norm(away) * distance
+    distance = 1.25 * FARTHER.get(scene["rig"], 1.0) * radius / np.tan(0.5 * FIELD_OF_VIEW)
+    return middle, _unit(away) * distance
 
 
 def fit_camera(client: viser.ClientHandle, middle: Array, back: Array, sheet: bool) -> None:
@@ -99,9 +106,6 @@ def _lay_floor(scene: viser.SceneApi, height: float) -> None:
 class Views:
     """The cameras of all visitors.
 
-    A robot with a head looks from there at its tool. Any other carries its camera on the wrist:
-    behind the tool along the tool's own axis, and above it.
-
     Args:
         live: which client is whose.
         overview: where the camera looks, and where it is from there, [m].
@@ -115,11 +119,11 @@ class Views:
         overview: tuple[Array, Array],
         live: Live,
     ) -> None:
-        self._server, self._kinematics, self._overview = server, kinematics, overview
-        self._live = live
+        self._server, self._scene, self._kinematics = server, scene, kinematics
+        self._overview, self._live = overview, live
+        self._inside: dict[int, tuple[Eye, Array]] = {}  # the eye, and what it looks at, by client
         followers = (robot for robot in scene["robots"] if robot["role"] == "follower")
         self._robot = next(followers, None)
-        self._inside: set[int] = set()
 
     @property
     def has_eyes(self) -> bool:
@@ -137,47 +141,67 @@ class Views:
         """Give one window a view."""
         if client is None:
             return
+        self._inside.pop(client.client_id, None)
+        client.scene.remove_by_name(LIMITS)
         if view == EYES and self._robot is not None:
-            self._inside.add(client.client_id)
+            # Hides them in this window only
+            client.scene.add_frame(LIMITS, show_axes=False, visible=False)
+            self._inside[client.client_id] = eye_of(self._robot, self._scene, self._kinematics)
             client.camera.fov = EYE_FIELD
-            self._look(client)
+            self.update()
             return
-        self._inside.discard(client.client_id)
         client.camera.fov = FIELD_OF_VIEW
         visitor = self._live.visitors.get(self._live.clients.get(client.client_id, ""))
         fit_camera(client, *self._overview, sheet=visitor is not None and visitor.narrow)
 
     def update(self) -> None:
         """Move the cameras that are on the follower."""
-        if not self._inside:
-            return
-        clients = self._server.get_clients()
-        self._inside &= clients.keys()
-        for number in self._inside:
-            self._look(clients[number])
-
-    def _look(self, client: viser.ClientHandle) -> None:
-        if self._robot is not None:
-            eye, at = eye_of(self._robot, self._kinematics)
-            client.camera.position = eye
-            client.camera.look_at = at
+        clients = self._server.get_clients() if self._inside else {}
+        for number, (eye, tool) in list(self._inside.items()):
+            if number in clients:
+                # First the position: it moves what is looked at as well
+                clients[number].camera.position = eye()
+                clients[number].camera.look_at = tool
+            else:
+                del self._inside[number]
 
 
-def eye_of(robot: RobotScene, kinematics: Kinematics) -> tuple[Array, Array]:
-    """Where a robot's eye is, and what it looks at, in world, [m]."""
-    tool = kinematics.tool_position[robot["name"]]
+Eye = Callable[[], Array]
+"""Where a robot's eye is now, in world, [m]."""
+
+
+def eye_of(robot: RobotScene, scene: Scene, kinematics: Kinematics) -> tuple[Eye, Array]:
+    """A robot's eye, and its tool, at which the eye looks, [m]; a live view.
+
+    The eye is in the robot's head. Without a head it is behind and above the tool, seen in the
+    direction of its wall or of the tool's own axis: where the robots hide least of the tool now.
+    From there it goes with the tool.
+    """
+    name = robot["name"]
+    tool = kinematics.tool_position[name]
     heads = [body["index"] for body in robot["bodies"] if body["name"] == HEAD]
     if heads:
-        middle = kinematics.body_position[heads[0]] + [0.0, 0.0, 0.05]
-        return middle + BEFORE * (tool - middle) / float(np.linalg.norm(tool - middle)), tool.copy()
-    ahead = kinematics.tool_axes(robot["name"])[:, 2]
-    up = np.array([0.0, 0.0, 1.0])
-    above = up - ahead * float(up @ ahead)
-    size = float(np.linalg.norm(above))
-    # A tool that points up or down has its camera on the side away from the base
-    if size < 0.3:
-        above = tool - kinematics.body_position[robot["bodies"][0]["index"]]
-        above = above - ahead * float(above @ ahead)
-        size = float(np.linalg.norm(above))
-    above = above / size if size > 1e-6 else np.zeros(3)
-    return tool - BEHIND * ahead + BESIDE * above, tool + AHEAD * ahead
+        head = kinematics.body_position[heads[0]]
+        return lambda: head + EYE_IN_HEAD + BEFORE * _unit(tool - head), tool
+    walls = [t for t in scene["things"] if t["kind"] == "wall" and t["robot"] == name]
+    ahead = -np.array(walls[0]["normal"]) if walls else kinematics.tool_axes(name)[:, 2]
+    if abs(ahead[2]) > STEEP:
+        ahead = tool - np.array(robot["position"])
+    up, ahead = np.array([0.0, 0.0, 1.0]), _unit(ahead * [1.0, 1.0, 0.0])
+    side = np.cross(up, ahead)
+    near = tool + AROUND * np.array([0.0 * up, ahead, side, -side, up, -up])
+
+    def offset(turn: float, rise: float) -> Array:
+        behind = -np.cos(turn) * ahead - np.sin(turn) * side
+        return EYE_DISTANCE * (np.cos(rise) * behind + np.sin(rise) * up)
+
+    def worth(angles: tuple[float, float]) -> float:
+        eye = tool + offset(*angles)
+        return sum(kinematics.sees(eye, place) for place in near) - TURN_COST * abs(angles[0])
+
+    best = offset(*max(itertools.product(TURNS, RISES), key=worth))
+    return lambda: tool + best, tool
+
+
+def _unit(vector: Array) -> Array:
+    return vector / max(1e-9, float(np.linalg.norm(vector)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from farhand.spatial import (
     rotation_from_vector,
     rotation_vector,
 )
+
+if TYPE_CHECKING:
+    from farhand.plants.plant import Channels
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,20 @@ class Region:
         left = 1.0 - shrunk
         above = float(h[2]) > self.floor * left
         return self.level(h) < left and float(h[0]) < self.front * left and above
+
+    def outline(self, points: int = 49) -> Array:
+        """Its sections with the planes of the axes, shape (3, n, 3), [m]; none without h = 0."""
+        if not self.inside(np.zeros(3)):
+            return np.zeros((0, points, 3))
+        angle = np.linspace(0.0, 2.0 * math.pi, points)
+        flat = np.stack([np.cos(angle), np.sin(angle), np.zeros(points)], axis=1)
+        rays = np.stack([np.roll(flat, axis, axis=1) for axis in range(3)])
+        # how often each ray fits between the origin and the surface, from |(k ray - c) / a| = 1
+        ray, centre = rays / self.axes, self.centre / self.axes
+        square, half = (ray * ray).sum(axis=-1), ray @ centre
+        fits = (half + np.sqrt(half * half + square * (1.0 - centre @ centre))) / square
+        cuts = np.maximum(rays[..., 0] / self.front, rays[..., 2] / self.floor)
+        return rays / np.maximum(cuts, 1.0 / fits)[..., None]
 
 
 @dataclass
@@ -303,9 +321,18 @@ class PenMapping(WorkspaceMapping):
 
     def __post_init__(self) -> None:
         self.drives, self._engaged, self._placed = True, False, False
-        self._h = np.zeros(3)
+        self._h, self._rate = np.zeros(3), np.zeros(1)
         super().__post_init__()
         self.twist = np.zeros(6)
+
+    def record(self, stream: Channels) -> None:
+        """Record whether it drives on, at the end that decides."""
+        if self.drives:
+            self._rate = stream.channel("rate_mode", 1, "-")
+
+    def outline(self) -> Array:
+        """The region where the pen controls position, in the pen's world axes; curves as there."""
+        return self.hybrid.region.outline() @ self._A / self._scale
 
     def adopt(self, shape: Array, position: Array, rotation: Array) -> tuple[float, float]:
         """Take over the leader's map; the limiter decides how fast the setpoint follows it."""
@@ -348,6 +375,7 @@ class PenMapping(WorkspaceMapping):
         h, hybrid, limiter = self._pen(p_a), self.hybrid, self.limiter
         if self.drives:
             position, offset = hybrid.step(h, dt), self._A.T
+            self._rate[0] = hybrid.rate
         else:
             position = np.add(h, self.offset_position, out=hybrid.position)
             offset = self.offset_rotation

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.spatial import Array, rotation_from_vector, rotation_vector
+
+if TYPE_CHECKING:
+    from farhand.plants.plant import Channels
 
 SCALE_LIMITS = (0.01, 100.0)
 """Smallest and largest scale of motion, [-]."""
@@ -117,6 +120,10 @@ class WorkspaceMapping:
         """
         self._leader = (p_a, R_a)
         self._set_offsets(p_a, R_a, p_b, R_b)
+
+    def record(self, stream: Channels) -> None:
+        """Declare channels for what the map decides by itself; most decide nothing."""
+        return
 
     def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
         """Map the leader's pose and twist to the follower's target, into the attributes."""

@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 
 from farhand.console import scene_of
+from farhand.console.serve import serve_recording
 from farhand.recording.loader import load
+from farhand.rigs import Options, build_rig
+from farhand.running.rerun import record
 from tests.browser.visiting import SIZE, Run, Visitor, eventually, on_screen
 
 pytestmark = pytest.mark.browser
@@ -166,3 +169,26 @@ def test_another_law_is_chosen_on_the_page_and_a_recording_made(browser, tmp_pat
             run.send_signal(signal.SIGINT)
             run.communicate(timeout=60)
     assert load(tmp_path / "dual-arm.mcap").metadata["law"] == "position-position"
+
+
+def test_a_link_to_a_moment_opens_a_recording_there(browser, tmp_path):
+    """In a window that shows another moment, in a new one, and copied from the page."""
+    rig = build_rig("dual-arm", Options(scenario="rest"))
+    scene = scene_of(rig)
+    path = record(rig, tmp_path / "r.mcap", 1.0)
+    with serve_recording(path, scene, port=0, at=0.4) as served:
+        visitor = Visitor(browser, served.address)
+        try:
+            assert eventually(lambda: "0.4 s" in visitor.text())
+            visitor.page.goto(f"{served.address}/#t=0.7")
+            assert eventually(lambda: "0.7 s" in visitor.text())
+            visitor.page.goto("about:blank")
+            visitor.page.goto(f"{served.address}/#t=0.25")
+            assert eventually(lambda: "0.2 s" in visitor.text())
+            visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+            visitor.page.locator("#fh-link").click()
+            read = "navigator.clipboard.readText()"
+            assert eventually(lambda: visitor.page.evaluate(read) == f"{served.address}/#t=0.25")
+            assert visitor.complaints == []
+        finally:
+            visitor.page.close()

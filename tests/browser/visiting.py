@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from farhand.console import Page, scene_of, serve
-from farhand.console.drawing import extent_of
 from farhand.console.scene import Kinematics
 from farhand.console.serve import Tokens
 from farhand.console.viewer import PANEL_WIDTH
@@ -121,8 +120,7 @@ def on_screen(run: Run, point: np.ndarray) -> tuple[float, float]:
     camera.
     """
     scene = scene_of(run.rig)
-    walls = [np.array(thing["normal"]) for thing in scene["things"] if thing["kind"] == "wall"]
-    middle, back = camera_of(extent_of(scene, Kinematics(scene)), scene["rig"], walls)
+    middle, back = camera_of(scene, Kinematics(scene))
     forward = -back / np.linalg.norm(back)
     right = np.cross(forward, [0.0, 0.0, 1.0])
     right /= np.linalg.norm(right)

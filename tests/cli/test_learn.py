@@ -191,7 +191,7 @@ def test_a_recorded_performance_is_shown_but_not_run_again(
     """The page needs no skill, which is in no recording; a proof would need it, and says so."""
     path, scenes = tmp_path / "done.mcap", []
 
-    def serve(recording, scene, host, port, speed):
+    def serve(recording, scene, host, port, speed, at):
         scenes.append(scene)
         raise FarhandError("no page here")
 

@@ -113,18 +113,20 @@ class ToyPage:
 
 
 def test_a_recording_is_shown_on_the_page(farhand_command, recorded, monkeypatch):
-    """The page gets the recording, a scene of its rig and the speed asked for."""
+    """The page gets the recording, a scene of its rig, and the speed and the moment asked for."""
     page = ToyPage()
 
-    def serve(recording, scene, host, port, speed):
-        assert recording == recorded and scene == {"rig": "dual-arm"} and (port, speed) == (1, 3.0)
+    def serve(recording, scene, host, port, speed, at):
+        assert recording == recorded and scene == {"rig": "dual-arm"}
+        assert (port, speed, at) == (1, 3.0, 0.05)
         return page
 
     monkeypatch.setattr(importlib.import_module("farhand.console.serve"), "serve_recording", serve)
     monkeypatch.setattr(
         importlib.import_module("farhand.console.scene"), "scene_of", lambda rig: {"rig": rig.name}
     )
-    said = farhand_command("replay", recorded, "--speed", "3", "--port", "1")
+    words = ("--speed", "3", "--port", "1", "--at", "0.05")
+    said = farhand_command("replay", recorded, *words)
     assert said.code == 0 and "is shown at http://127.0.0.1:1" in said.out
     assert page.looks == 3 and page.closed
 
@@ -151,6 +153,7 @@ def test_a_recording_is_drawn_and_exported(farhand_command, recorded, tmp_path):
         (("plot", "--out", "x.txt"), "must end in one of .png"),
         (("plot", "--signal", "leader/z"), "available: "),
         (("replay", "--headless", "--speed", "0"), "speed = 0 is outside"),
+        (("replay", "--at", "1000"), "--at = 1000 is outside"),
         (("export", "d", "--format", "lerobot", "--fps", "0"), "--fps = 0 is outside"),
         (("export", "d", "--format", "xml"), "xml"),
     ],

@@ -91,7 +91,8 @@ def test_keys_move_the_hand_and_bring_it_back(console, heard):
 
 def test_an_open_hand_takes_hold_when_it_is_dragged(console, heard):
     """And only then does anything move."""
-    console.grasp.change("hand.open", True, console.drawing.kinematics.tool_position["leader"])
+    console.reading.changes["hand.open"] = True
+    console.frame(FRAME, Health(), False, False)
     drag(console, "start", np.array(console.grasp._handle.position) + [0.1, 0.0, 0.0])
     assert heard[-1] == ("set", "hand.open", False)
 

@@ -112,12 +112,12 @@ def test_the_ankle_of_a_leg_is_drawn_where_it_is_felt(server):
     felt = {item.name: item for item in synthetic.objects}
     Drawing(server, scene)
     rig.close()
-    drawn = [thing for thing in scene["things"] if thing["kind"] == "curves"]
+    drawn = [thing for thing in scene["things"] if thing["name"].startswith("ankle-")]
     assert sorted(thing["name"] for thing in drawn) == ["ankle-back", "ankle-front"]
     for thing in drawn:
-        distance, _ = felt[thing["name"]].locate(np.array(thing["curves"]) - base)
+        distance, _ = felt[thing["name"]].locate(np.array(thing["lines"]) - base)
         # where the thigh is stretched both limits meet
-        assert np.abs(distance[np.isfinite(distance)]).max() < 1e-9
+        assert np.abs(distance[np.isfinite(distance)]).max() < 1e-6
         assert np.isfinite(distance).mean() > 0.7
         assert server.scene.get_handle_by_name(f"/limits/follower_{thing['name']}") is not None
 
@@ -135,3 +135,35 @@ def test_names_of_a_team_stand_where_nobody_stands_before_them(server):
         behind = float((np.array(robot["position"]) - middle) @ camera) < 0.0
         height = server.scene.get_handle_by_name(f"/robots/{robot['name']}/name").position[2]
         assert (height > 0.5) == behind, robot["name"]
+
+
+def test_the_pens_region_is_drawn_and_says_when_rate_mode_is_on(server):
+    """In the pen's own axes, as large as the scale of motion makes it."""
+    rig = build_rig("youbot")
+    drawing = Drawing(server, scene_of(rig))
+    line = server.scene.get_handle_by_name("/limits/leader_region")
+    region = rig.session.bridges[0].laws[0].mapping.hybrid.region
+    rig.close()
+    # robot x points towards the operator: the pen's x runs the other way
+    assert line.points[..., 0].min() == pytest.approx(-region.front)
+    drawing.update(Reading(changes={"law.mapping.motion_scale": "2"}))
+    assert line.points[..., 0].min() == pytest.approx(-0.5 * region.front)
+    drawing.update(Reading(changes={"law.mapping.hybrid.region.front": 0.02}))
+    assert line.points[..., 0].min() == pytest.approx(-0.01)
+    before = np.array(line.colors)
+    drawing.update(Reading(rate_mode=True))
+    assert (np.array(line.colors) != before).any()
+    drawing.update(Reading())
+    np.testing.assert_array_equal(line.colors, before)
+
+
+def test_axes_on_the_follower_show_where_the_pen_moves_it(server):
+    """The half turn of the youBot's map: pen x moves the tool along minus x."""
+    rig = build_rig("youbot")
+    tool = rig.world.ports["follower"].tool.position.copy()
+    Drawing(server, scene_of(rig))
+    rig.close()
+    axes = server.scene.get_handle_by_name("/limits/leader_region_moves")
+    np.testing.assert_allclose(axes.position, tool, atol=1e-6)
+    w, x, y, z = axes.wxyz
+    np.testing.assert_allclose([w, x, y, abs(z)], [0.0, 0.0, 0.0, 1.0], atol=1e-9)

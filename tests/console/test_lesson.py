@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 
 from farhand.analysis.oscillation import oscillation
-from farhand.console.lesson import DELAYS, LAW, LAYER, STIFF_WALL, lesson
+from farhand.console.lesson import LESSON, lesson
 from farhand.console.scene import scene_of
 from farhand.rigs import Options, build_rig
 
+LAW, LAYER = LESSON["law"], LESSON["layer"]
+# What the third step asks for
+(STIFF_WALL,), (DELAY,) = ([value for _, value in ask[2]] for ask in LESSON["steps"][2]["do"])
 BEYOND = 0.05  # [m], how far the hand pushes beyond the wall
 
 
 @pytest.mark.parametrize(
     ("layer", "delay", "shakes"),
-    [("none", 0.0, False), ("none", DELAYS[-1], True), (LAYER, DELAYS[-1], False)],
+    [("none", 0.0, False), ("none", DELAY, True), (LAYER, DELAY, False)],
 )
 def test_a_hand_that_pushes_into_the_stiff_wall(layer, delay, shakes):
     """Calm without delay, shaking with it, calm again with the layer; in contact each time."""

@@ -65,24 +65,41 @@ def test_events_are_told_once_and_again_after_a_step_back(recording):
 def test_seeking_shows_that_time_and_the_seconds_before_it(player, recording):
     """Robots, status and curves."""
     player.seek(2.0)
-    reading = player.replaying.reading
+    reading = player.reading
     assert reading.time_ns == 2_000_000_000 and not reading.trip
     np.testing.assert_array_equal(reading.q["follower"], recording["follower/q"][2000])
     player.seek(2.9)
-    assert "operator stopped" in player.replaying.reading.trip
+    assert "operator stopped" in player.reading.trip
     player.seek(1.0)
-    assert not player.replaying.reading.trip
+    assert not player.reading.trip
 
 
 def test_it_plays_at_its_speed_and_stops_at_its_end(player):
     """And begins again from the start when asked to play on."""
-    player.replaying.play(True)
+    player.play(True)
     for _ in range(4):
         player.frame(0.5, True)
-    assert player.replaying.reading.time_ns == pytest.approx(2.0e9, abs=2e6)
+    assert player.reading.time_ns == pytest.approx(2.0e9, abs=2e6)
     for _ in range(4):
         player.frame(0.5, True)
-    assert player.replaying.reading.ended
-    player.replaying.play(True)
+    assert player.reading.ended
+    player.play(True)
     player.frame(0.1, True)
-    assert player.replaying.reading.time_ns < 0.2e9
+    assert player.reading.time_ns < 0.2e9
+
+
+@pytest.mark.parametrize(("asked", "shown"), [(1.25, 1.25), (99.0, 3.0), (float("nan"), 0.0)])
+def test_a_link_opens_at_its_moment_and_stays_there(player, asked, shown):
+    """Also when others wrote the link, with a time that the recording does not have."""
+    player.actions["seek"]("anybody", asked)
+    for _ in range(3):
+        player.frame(0.5, True)
+    assert player.reading.time_ns == pytest.approx(1e9 * shown, abs=2e6)
+
+
+def test_the_page_knows_which_moment_it_shows(player, monkeypatch):
+    """For the link that it offers."""
+    said = []
+    monkeypatch.setattr(Live, "show", lambda live, state: said.append(state["time"]))
+    player.seek(2.0)
+    assert said == [2.0]

@@ -162,3 +162,37 @@ def test_a_stopped_rig_can_still_be_read(name):
         assert "stopped" in panel(reading, scene_of(rig))
     finally:
         rig.close()
+
+
+def test_rate_mode_is_said_on_the_page_while_it_is_on():
+    """The pen is pushed out of its region; the page says how to end it."""
+    rig = build_rig("youbot", Options(scenario="drive", linked=True))
+    try:
+        scene, reader, reading = scene_of(rig), Reader(rig.session.telemetry.path), Reading()
+        said = []
+        for seconds in (0.9, 2.0):
+            rig.session.run(seconds)
+            reading.refresh(reader, scene)
+            said.append("rate mode" in summary(reading, scene, Health())["words"])
+        assert said == [False, True]
+    finally:
+        rig.close()
+
+
+def test_a_large_error_is_warned_of_before_the_guard_would_trip():
+    """Large is what makes the law pull with half of the force that the guard allows: 100 N."""
+    rig = build_rig("youbot")
+    scene = scene_of(rig)
+    rig.close()
+    (tie,) = [thing for thing in scene["things"] if thing["kind"] == "tie"]
+    channels = {"error": np.array([0.15, 0.0, 0.0]), "engagement": np.ones(1)}
+    channels |= {"port_energy": np.zeros(2), "age": np.zeros(2)}
+    reading = Reading()
+    for pull, warned in ((99.0, False), (101.0, True), (85.0, True), (79.0, False)):
+        reading.commanded["follower"] = np.array([0.0, pull, 0.0])
+        reading._take_coupling(tie, channels)
+        assert bool(summary(reading, scene, Health())["warning"]) is warned
+    reading.commanded["follower"] = np.array([0.0, 321.0, 0.0])
+    reading._take_coupling(tie, channels)
+    warning = summary(reading, scene, Health())["warning"]
+    assert "150 mm" in warning and "321 N" in warning and "200 N" in warning

@@ -9,54 +9,56 @@ from types import SimpleNamespace
 import pytest
 import viser
 
-from farhand.console import glide
-from farhand.console.glide import Glide
 from farhand.console.scene import scene_of
-from farhand.console.tuning import Tuning
+from farhand.console.tuning import GLIDE_PERIOD_S, Glide, Tuning
 from farhand.rigs import Options, build_rig
 from tests.console.test_controls import Heard
 
 
-def eventually(true, seconds: float = 5.0) -> bool:
-    """Whether something comes true within some seconds."""
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.01)
-    return bool(true())
+class Session:
+    """What a slider has sent, by the time [s] of a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.sent: list[float] = []
+        self.slide = Glide(self.sent.append, 0.0)
+        self.now = 0.0
+
+    def wait(self, seconds: float) -> list[float]:
+        """Frames at 30 Hz for a while; what was sent meanwhile."""
+        before = len(self.sent)
+        for _ in range(round(30.0 * seconds)):
+            self.slide.step(self.now)
+            self.now += 1.0 / 30.0
+        return self.sent[before:]
 
 
 def test_a_jump_of_the_slider_reaches_the_session_in_steps():
     """At most ten a second, and never so large that the watchdog would part the arms."""
-    sent: list[tuple[float, float]] = []
-    slide = Glide(lambda value: sent.append((time.monotonic(), value)), 0.0)
-    slide.move(250.0)
-    assert not slide.settle(0.0)
-    assert eventually(lambda: slide.settle(250.0))
-    assert [value for _, value in sent] == [100.0, 200.0, 250.0]
-    times = [at for at, _ in sent]
-    assert all(b - a >= 0.9 * glide.PERIOD_S for a, b in zip(times, times[1:], strict=False))
+    session = Session()
+    session.slide.move(250.0)
+    assert not session.slide.settle(0.0)
+    assert session.wait(0.1) == [100.0] and session.wait(0.1) == [200.0]
+    assert session.wait(1.0) == [250.0]
+    assert session.slide.settle(250.0)
 
 
 def test_moves_between_two_steps_count_as_one():
     """A hand on the slider makes sixty a second."""
-    sent: list[float] = []
-    slide = Glide(sent.append, 0.0)
+    session = Session()
     for value in range(1, 51):
-        slide.move(float(value))
-    assert eventually(lambda: slide.settle(50.0))
-    assert len(sent) <= 3 and sent[-1] == 50.0
+        session.slide.move(float(value))
+    assert session.wait(1.0) == [50.0]
 
 
 def test_a_refusal_stops_it_where_the_session_is():
     """The next move starts from the true value."""
-    sent: list[float] = []
-    slide = Glide(sent.append, 0.0)
-    slide.move(500.0)
-    assert eventually(lambda: sent)
-    slide.stop(40.0)
-    assert eventually(lambda: slide.settle(40.0))
-    slide.move(60.0)
-    assert eventually(lambda: sent[-1] == 60.0)
+    session = Session()
+    session.slide.move(500.0)
+    assert session.wait(0.1) == [100.0]
+    session.slide.stop(40.0)
+    assert session.wait(1.0) == [] and session.slide.settle(40.0)
+    session.slide.move(60.0)
+    assert session.wait(1.0) == [60.0]
 
 
 @pytest.fixture
@@ -84,8 +86,8 @@ def test_the_slider_sets_the_delay_and_never_restarts(made):
     slider.value = 80.0
     for callback in slider._impl.update_cb:
         callback(SimpleNamespace(client_id=1, client=None, target=slider))
-    assert eventually(lambda: heard == [("set", "link.delay", 80.0)])
-    assert eventually(lambda: tuning._glide.settle(80.0))
+    tuning.follow()
+    assert heard == [("set", "link.delay", 80.0)]
     tuning.known("link.delay", 30.0)
     assert slider.value == 30.0
     tuning.known("link.delay", "2000")
@@ -94,7 +96,8 @@ def test_the_slider_sets_the_delay_and_never_restarts(made):
     slider.value = 90.0
     tuning.restore("link.delay")
     assert slider.value == 30.0
-    time.sleep(2.0 * glide.PERIOD_S)
+    time.sleep(2.0 * GLIDE_PERIOD_S)
+    tuning.follow()
     assert heard == [("set", "link.delay", 80.0)]
 
 

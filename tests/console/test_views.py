@@ -15,29 +15,49 @@ from farhand.console.views import EYES, OVERVIEW, Views, eye_of
 from farhand.rigs import build_rig, rig_names
 
 
+class Nodes(dict):
+    """What is drawn in one window only, by name."""
+
+    def add_frame(self, name, **look):
+        """Draw a frame."""
+        self[name] = look
+
+    def remove_by_name(self, name):
+        """Draw it no longer, if it was there."""
+        self.pop(name, None)
+
+
 def visitor(number: int) -> SimpleNamespace:
     """Somebody with a wide window."""
     camera = SimpleNamespace(position=np.zeros(3), look_at=np.zeros(3), fov=0.5, aspect=1.6)
-    return SimpleNamespace(client_id=number, camera=camera)
+    return SimpleNamespace(client_id=number, camera=camera, scene=Nodes())
 
 
 @pytest.mark.parametrize("name", rig_names())
 def test_the_follower_looks_at_its_own_work(name):
-    """From within half a metre, with the tool or what lies before it in the middle of the
-    picture.
-    """
+    """From within half a metre and from above; no robot stands between the eye and the tool."""
     rig = build_rig(name)
     try:
         scene = scene_of(rig)
         kinematics = Kinematics(scene)
         robot = next(robot for robot in scene["robots"] if robot["role"] == "follower")
-        eye, at = eye_of(robot, kinematics)
-        tool = kinematics.tool_position[robot["name"]]
-        assert 0.1 < np.linalg.norm(eye - tool) < 0.5
-        to_tool, ahead = tool - eye, at - eye
-        assert to_tool @ ahead > 0.8 * np.linalg.norm(to_tool) * np.linalg.norm(ahead)
+        eye, tool = eye_of(robot, scene, kinematics)
+        assert tool is kinematics.tool_position[robot["name"]]
+        assert 0.1 < np.linalg.norm(eye() - tool) < 0.5 and eye()[2] > tool[2] + 0.05
+        assert kinematics.sees(eye(), tool)
+        for thing in scene["things"]:
+            if thing["kind"] == "wall":
+                assert (eye() - tool) @ thing["normal"] > 0.0
     finally:
         rig.close()
+
+
+def test_a_wrist_before_the_tool_hides_it(rig):
+    """The old place of the eye was above the flange, and saw its back."""
+    kinematics = Kinematics(scene_of(rig))
+    tool = kinematics.tool_position["follower"]
+    assert not kinematics.sees(tool + [0.0, 0.0, 0.4], tool)
+    assert kinematics.sees(tool - [0.0, 0.0, 0.4], tool)
 
 
 def test_one_visitor_is_carried_along_and_the_other_is_left_alone(rig):
@@ -56,9 +76,13 @@ def test_one_visitor_is_carried_along_and_the_other_is_left_alone(rig):
     views.update()
     assert np.linalg.norm(people[1].camera.position - before) > 0.01
     assert not people[2].camera.position.any()
+    # limits would lie across this view, and only across this one
+    assert people[1].scene == {"/limits": {"show_axes": False, "visible": False}}
+    assert not people[2].scene
     views.choose("one", OVERVIEW)
     views.update()
     np.testing.assert_allclose(people[1].camera.position, overview[0] + overview[1])
+    assert not people[1].scene
     del people[1]
     views.update()  # who has left is forgotten
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from farhand.mapping.pen import PenMapping, pen_rotation, tool_rotation
+from farhand.mapping.pen import PenMapping, Region, pen_rotation, tool_rotation
 from farhand.parameters import assign, describe
 from farhand.spatial import rotation_from_vector
 
@@ -163,3 +163,40 @@ def test_every_number_can_be_set_by_path():
         "mapping.hybrid.region.front",
         "mapping.limiter.turn_speed",
     } <= paths
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.5])
+def test_the_outline_is_where_the_mode_changes(scale):
+    """A pen just inside every place of it leads by position, just outside it drives on."""
+    mapping = PenMapping(motion_scale=scale)
+    outline = mapping.outline()
+    assert outline.shape[0] == 3 and np.isfinite(outline).all()
+    for place in outline.reshape(-1, 3):
+        for share, drives_on in ((0.999, False), (1.001, True)):
+            mapping.forward(share * place, np.eye(3), np.zeros(6))
+            assert mapping.hybrid.rate is drives_on
+
+
+def test_a_region_without_its_origin_has_no_outline():
+    """Then there is no place at which the pen could begin to lead by position."""
+    assert Region(centre=np.array([0.5, 0.0, 0.0])).outline().size == 0
+
+
+def test_the_end_that_decides_records_the_mode():
+    """The other end only follows, and has nothing to say about it."""
+    channels: dict[str, np.ndarray] = {}
+
+    class Stream:
+        def channel(self, name, size, unit, labels=()):
+            channels[name] = np.zeros(size)
+            return channels[name]
+
+    follows = PenMapping()
+    follows.drives = False
+    follows.record(Stream())
+    assert not channels
+    decides = PenMapping()
+    decides.record(Stream())
+    for place, rate in ((0.0, 0.0), (0.2, 1.0), (0.0, 0.0)):
+        decides.forward(np.array([place, 0.0, 0.0]), np.eye(3), np.zeros(6))
+        assert channels["rate_mode"] == rate

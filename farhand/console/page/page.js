@@ -32,7 +32,7 @@
       heard = performance.now();
       if (lost) uncover();
       const said = JSON.parse(event.data);
-      if (said.about) { about = said.about; plots.begin(); lesson.begin(); }
+      if (said.about) { about = said.about; plots.begin(); lesson.begin(); moments.begin(); }
       if (said.plot) plots.take(said.plot);
       wheel = said.wheel;
       show(said.state);
@@ -92,10 +92,13 @@
     const bar = make("div", { id: "fh-bar", class: "fh" },
       make("span", { id: "fh-state", class: "fh-chip", role: "status" }, "waiting for the arms"),
       make("span", { id: "fh-calm", class: "fh-chip", hidden: "", title: "predicted for this law, hand, wall and delay" }),
+      make("span", { id: "fh-warning", class: "fh-chip", role: "alert", hidden: "" }),
       make("span", { id: "fh-driver", class: "fh-chip fh-wide" }),
       button("Take the wheel", () => ask("drive"), { id: "fh-take", hidden: "" }),
       button("Lesson", () => lesson.toggle(), { id: "fh-teach", class: "fh-wide", hidden: "", "aria-pressed": "false" }),
       button("Plots", () => plots.toggle(), { id: "fh-plots", class: "fh-wide", "aria-pressed": "false" }),
+      button("Copy link", () => moments.copy(), { id: "fh-link", class: "fh-wide", hidden: "",
+        title: "to this moment of the recording" }),
       button("Sound", () => cues.sound(), { id: "fh-sound", class: "fh-wide", "aria-pressed": "false",
         title: "a click at contact, a hum that follows the force, and vibration where there is some" }));
     const cover = make("div", { id: "fh-cover", class: "fh", role: "alert" }, make("div", {},
@@ -122,6 +125,8 @@
     chip.dataset.mode = next.ended ? "ended" : next.trip ? "stopped" : next.mode;
     chip.textContent = next.ended ? "the run has ended" :
       next.trip ? `Stopped: ${next.trip}. Reset (X), then Engage (E).` : next.words || next.mode;
+    find("fh-warning").hidden = !next.warning;
+    find("fh-warning").textContent = next.warning || "";
     find("fh-stop").hidden = !about.live;
     const calm = find("fh-calm");
     calm.hidden = !next.margin && !next.shakes;
@@ -364,6 +369,34 @@
     for (let v = Math.ceil(low / step) * step; v <= high + 1e-9 * step; v += step) found.push(v);
     return found;
   }
+
+  // ---------------------------------------------------------------- links to a moment of a recording
+  // viser makes the address of its WebSocket from that of the page, where "#t=12.3" would break it. So the
+  // moment is read and taken out of the address before viser looks at it.
+  const moments = {
+    wanted: null,
+    read() {
+      const link = /^#t=(\d+(\.\d+)?)$/.exec(location.hash);
+      if (!link) return;
+      this.wanted = Number(link[1]);
+      history.replaceState(null, "", location.pathname + location.search);
+    },
+    begin() {
+      find("fh-link").hidden = about.live;
+      if (!about.live && this.wanted !== null) ask("seek", this.wanted);
+      this.wanted = null;
+    },
+    async copy() {
+      const link = `${location.origin}/#t=${state.time}`;
+      try {
+        await navigator.clipboard.writeText(link);
+        find("fh-link").textContent = `Copied: ${state.time} s`;
+        setTimeout(() => { find("fh-link").textContent = "Copy link"; }, 3000);
+      } catch { prompt("Link to this moment", link); }  // browsers copy only for this machine or https
+    },
+  };
+  moments.read();
+  window.addEventListener("hashchange", () => { moments.read(); moments.begin(); });
 
   // ---------------------------------------------------------------- the lesson, in five steps
   const lesson = {

@@ -43,6 +43,7 @@ class Bridge(ABC):
         self._energy = stream.channel("port_energy", 2, "J", ("leader", "follower"))
         self._age = stream.channel("age", 2, "s", ("at_leader", "at_follower"))
         laws[-1].record(stream)
+        laws[0].mapping.record(stream)
 
     @property
     def trips(self) -> list[Trip]:
