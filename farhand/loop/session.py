@@ -136,14 +136,18 @@ class Session:
                 bridge.stream.name = f"coupling-{index + 1}"
             self.telemetry.add(bridge.stream)
         self.telemetry.freeze(description)
-        self.parts: list[Part] = []  #: what is called in a tick after the commands, in order
+        stages = {
+            "sense": [(station.sense, station.period_ns) for station in self.stations],
+            "law": [(bridge.step, bridge.period_ns) for bridge in self.bridges],
+            "act": [(station.act, station.period_ns) for station in self.stations],
+        }
+        #: what is called in a tick after the commands, in order
+        self.parts = [
+            Part(step, period_ns, stage, section=SECTIONS[stage])
+            for stage, steps in stages.items()
+            for step, period_ns in steps
+        ]
         self._before_commands: list[Part] = []
-        for station in self.stations:
-            self._append(station.sense, station.period_ns, "sense")
-        for bridge in self.bridges:
-            self._append(bridge.step, bridge.period_ns, "law")
-        for station in self.stations:
-            self._append(station.act, station.period_ns, "act")
         # whether all parts are due together: then their own times are brought up to date only when
         # somebody may look
         self._in_step, self._due_ns, self._made, self._began_ns = False, 0, 0, 0
@@ -175,9 +179,6 @@ class Session:
                 raise Mismatch(
                     f"{len(laws)} bridges share station {station.name!r}: {why}; {remedy}"
                 )
-
-    def _append(self, step: Callable[[int], None], period_ns: int, stage: str) -> None:
-        self.parts.append(Part(step, period_ns, stage, section=SECTIONS[stage]))
 
     def add(
         self, step: Callable[[int], None], period_ns: int | None = None, *, after: str = "act"
