@@ -45,7 +45,7 @@ class PrivateName:
 TABLE = [
     # Methods and values that mutations replace
     PrivateName("farhand.arm", "_WORLD_ALIGNED", "Jacobians in the tool's own axes"),
-    PrivateName("farhand.console.things", "_surfaces", "leave one limit undrawn"),
+    PrivateName("farhand.console.things", "_lines", "leave one limit undrawn"),
     PrivateName("farhand.console.tuning", "Tuning._shown", "forms that pass no value on"),
     PrivateName("farhand.control.tool.direct_force", "DirectForce._SELECT", "wrong distribution"),
     PrivateName("farhand.control.tool.task", "PoseLoop._sign", "no boundary layer"),

@@ -198,10 +198,10 @@ def test_what_is_not_measured_is_not_reported_as_zero(youbot):
 
 
 def test_the_console_can_draw_it(youbot):
-    """Both robots, the hand, the wall and the tie between the tools, from the compiled model."""
+    """Both robots, the hand, the wall, the tie between the tools and the pen's region."""
     scene = scene_of(youbot(scenario="wall").rig)
     assert [robot["role"] for robot in scene["robots"]] == ["leader", "follower"]
-    assert {thing["kind"] for thing in scene["things"]} == {"hand", "tie", "wall"}
+    assert {thing["kind"] for thing in scene["things"]} == {"hand", "tie", "wall", "region"}
     assert model_of(scene).nq == 11
 
 
