@@ -44,6 +44,9 @@ class Contribution:
         self.target: Target | None = None
 
 
+NO_CONTRIBUTION = Contribution()
+
+
 class Station:
     """A plant with its model, its controller and its guard.
 
@@ -241,10 +244,12 @@ class Station:
         # A user's plant may raise anything; the stop is written in the ticks that follow
         except Exception as error:
             guard.stop(now_ns, "invalid", f"commanding the plant led to {describe_error(error)}")
-        self._publish(
-            now_ns,
-            3 if asked.tripped else 1 if controller.holding else 2 if asked.gain > 0.0 else 0,
-        )
+        self._recorded[:] = self.arm.recorded
+        self._measured[:] = np.nan if self._wrench is None else self._wrench
+        coupled = 2 if asked.gain > 0.0 else 0
+        self._mode[0] = 3 if asked.tripped else 1 if controller.holding else coupled
+        self._age[0] = now_ns - self._sampled_ns
+        self.stream.commit(now_ns)
 
     def _fit(self, now_ns: int) -> bool:
         """Whether the command holds numbers; torques are cut to the robot's limits on the way."""
@@ -260,25 +265,13 @@ class Station:
 
     def _gather(self, asked: ControlRequest) -> None:
         """Sum the wrenches of all couplings; the last target and the largest gain count."""
-        asked.gain, asked.target = 0.0, None
-        effort, contributions = asked.effort, self._contributions
-        if len(contributions) == 1:
-            only = contributions[0]
-            effort[:], asked.gain, asked.target = only.wrench, only.gain, only.target
-            return
-        effort[:] = 0.0
-        for contribution in contributions:
-            effort += contribution.wrench
+        first, *others = self._contributions or (NO_CONTRIBUTION,)
+        asked.effort[:], asked.gain, asked.target = first.wrench, first.gain, first.target
+        for contribution in others:
+            asked.effort += contribution.wrench
             asked.gain = max(asked.gain, contribution.gain)
             if contribution.target is not None:
                 asked.target = contribution.target
-
-    def _publish(self, now_ns: int, mode: int) -> None:
-        self._recorded[:] = self.arm.recorded
-        self._measured[:] = np.nan if self._wrench is None else self._wrench
-        self._mode[0] = mode
-        self._age[0] = now_ns - self._sampled_ns
-        self.stream.commit(now_ns)
 
 
 def _check_model(name: str, plant: SimulatedPlant, arm: Arm) -> None:

@@ -126,3 +126,17 @@ def test_without_measured_wrenches_the_tie_is_a_spring():
     stiffness = np.linalg.solve(gamma, np.diag(law.proportional))
     np.testing.assert_allclose(np.diag(stiffness)[:3], [110.0, 240.0, 132.0], rtol=0.01)
     np.testing.assert_allclose(on_b.wrench, stiffness @ law.error, rtol=1e-9)
+
+
+def test_each_sensor_has_a_switch_of_its_own():
+    """A sensor that is off counts like one that is not there, and the other still counts."""
+    for off in ("leader", "follower"):
+        a, b = pair(np.random.default_rng(8))
+        law = VirtualConstraints(**{f"{off}_wrench": False})
+        law.engage(a, b)
+        law.step(a, b, 1e-3)
+        switched = law.multiplier.copy()
+        (a if off == "leader" else b).wrench = None
+        law.leader_wrench = law.follower_wrench = True
+        law.step(a, b, 1e-3)
+        np.testing.assert_array_equal(switched, law.multiplier)

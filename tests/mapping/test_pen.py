@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from farhand.mapping.pen import PenMapping, Region, pen_rotation, tool_rotation
+from farhand.mapping.pen import PenMapping, PoseLimiter, Region, pen_rotation, tool_rotation
 from farhand.parameters import assign, describe
 from farhand.spatial import rotation_from_vector
 
@@ -200,3 +200,15 @@ def test_the_end_that_decides_records_the_mode():
     for place, rate in ((0.0, 0.0), (0.2, 1.0), (0.0, 0.0)):
         decides.forward(np.array([place, 0.0, 0.0]), np.eye(3), np.zeros(6))
         assert channels["rate_mode"] == rate
+
+
+@pytest.mark.parametrize(("degrees", "steps"), [(0.049, 1), (0.051, 2), (0.2, 16)])
+def test_only_the_last_twentieth_of_a_degree_is_passed_on_at_once(degrees, steps):
+    """Above 0.05° the setpoint turns by the limit's 0.01° per tick until so much is left."""
+    limiter, goal = PoseLimiter(), np.radians(degrees)
+    target = np.array([np.sin(0.5 * goal), 0.0, 0.0, np.cos(0.5 * goal)])
+    taken = 0
+    while abs(limiter.quaternion @ target) < 1.0 - 1e-12 or taken == 0:
+        limiter.step(np.zeros(3), target, 1e-3)
+        taken += 1
+    assert taken == steps

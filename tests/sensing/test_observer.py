@@ -8,6 +8,7 @@ import pytest
 from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.robots import load_robot
+from farhand.robots.edits import set_damping
 from farhand.sensing import MomentumObserver
 
 DT = 5e-4
@@ -32,9 +33,10 @@ def moved(
     return np.array(seen), np.array(true)
 
 
-@pytest.fixture
-def arm() -> Arm:
-    return Arm.of(load_robot("ur5e"))
+@pytest.fixture(params=[0.0, 8.0], ids=["smooth", "viscous"])
+def arm(request) -> Arm:
+    """With and without viscous friction that the model knows, [N·m·s/rad]."""
+    return Arm.of(load_robot("ur5e").edited(set_damping([request.param] * 6)))
 
 
 def test_without_a_push_it_stays_quiet(arm):
