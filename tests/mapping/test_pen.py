@@ -202,7 +202,7 @@ def test_the_end_that_decides_records_the_mode():
         assert channels["rate_mode"] == rate
 
 
-@pytest.mark.parametrize(("degrees", "steps"), [(0.049, 1), (0.051, 2), (0.2, 16)])
+@pytest.mark.parametrize(("degrees", "steps"), [(0.049, 1), (0.051, 2), (0.195, 16)])
 def test_only_the_last_twentieth_of_a_degree_is_passed_on_at_once(degrees, steps):
     """Above 0.05° the setpoint turns by the limit's 0.01° per tick until so much is left."""
     limiter, goal = PoseLimiter(), np.radians(degrees)
