@@ -44,7 +44,6 @@ class PrivateName:
 
 TABLE = [
     # Methods and values that mutations replace
-    PrivateName("farhand.arm", "_WORLD_ALIGNED", "Jacobians in the tool's own axes"),
     PrivateName("farhand.console.things", "_lines", "leave one limit undrawn"),
     PrivateName("farhand.console.tuning", "Tuning._shown", "forms that pass no value on"),
     PrivateName("farhand.control.tool.direct_force", "DirectForce._SELECT", "wrong distribution"),
@@ -53,7 +52,6 @@ TABLE = [
     PrivateName("farhand.control.tool.tracking", "TrackingController._solve", "extrapolate"),
     PrivateName("farhand.control.tool.tracking", "TrackingController._stop", "keep the velocity"),
     PrivateName("farhand.coupling.four_channel", "FourChannel._wrench", "drop one force channel"),
-    PrivateName("farhand.coupling.virtual_constraints", "VirtualConstraints._solve", "no damping"),
     PrivateName("farhand.friction.velocity", "StateVariableFilter._prepare", "lower cut-off"),
     PrivateName("farhand.learning.performance", "Performance._at", "end the skill early"),
     PrivateName("farhand.learning.performance", "Performance._drift", "no search for contact"),

@@ -8,12 +8,11 @@ import pinocchio as pin
 import farhand.rigs.dual_arm.parts
 from farhand.arm import Arm
 from farhand.coupling import virtual_constraints
-from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.loop.station import Station
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass, set_damping
-from farhand_lab.dual_arm.mutations import terms_changed
+from farhand_lab.dual_arm.mutations import invert, terms_changed
 from farhand_lab.dual_arm.pair import REST, VISCOUS, Pair, largest, rig_pair, states
 from farhand_lab.harness import Finding, experiment, generator
 from farhand_lab.mutation import Mutations
@@ -289,7 +288,7 @@ def friction_unknown_to_the_law(constraint_force, *known):
 def small_gamma(constraint_force, *known):
     """Γ is 0.1 % too small."""
     constraint_force(*known)
-    known[-2][:] *= 0.999
+    invert(0.999 * known[-2], constraint_force, *known)
 
 
 @MUTATIONS.of(Station, "act", "D-10")
@@ -307,10 +306,11 @@ def euler_step(zoh, self, h):
     self.q, self.v = self.q + h * self.v, self.v + h * a
 
 
-@MUTATIONS.of(VirtualConstraints, "_solve", "D-21")
-def undamped(solve, self, gamma, rhs):
+@MUTATIONS.of(virtual_constraints, "constraint_force", "D-21")
+def undamped(constraint_force, *known):
     """Γ is inverted without damping."""
-    self.multiplier[:] = np.linalg.solve(gamma, rhs)
+    *others, gains, gamma, u = known
+    constraint_force(*others, np.concatenate([gains[:12], [0.0]]), gamma, u)
 
 
 @MUTATIONS.of(farhand.rigs.dual_arm.parts, "scale_mass", "D-29")

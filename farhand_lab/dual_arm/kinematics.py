@@ -7,9 +7,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
-import pinocchio as pin
 
-import farhand.arm
 from farhand.arm import Arm
 from farhand.coupling.coupling import Coupling
 from farhand.robots import load_robot
@@ -261,12 +259,6 @@ MUTATIONS += [
         _HERE, "load_robot", lambda load: lambda name, variant=None: load(name, "ur")
     ),
     Mutation("printed wrist", "T56 as printed (E-07)", ("D-02",)).patch(_HERE, "WRIST", 0.051),
-    Mutation(
-        "jacobian axes", "the Jacobian is in the tool's axes", ("D-03", "D-04", "D-05", "D-11")
-    ).patch(farhand.arm, "_WORLD_ALIGNED", pin.LOCAL),
-    Mutation("no drift", "J̇q̇ is left out", ("D-04",)).patch(
-        Arm, "drift", property(lambda arm: np.zeros(6))
-    ),
     Mutation("wrench by Ad_T", "wrenches change frame as twists do (E-14)", ("D-06",)).patch(
         _HERE, "wrench_in_parent", lambda R, p, wrench: adjoint(R, p) @ wrench
     ),
@@ -287,3 +279,20 @@ def half_spin(measure, self, a, b):
     """ẏ has half the angular rate."""
     measure(self, a, b)
     self.rate[3:] *= 0.5
+
+
+@MUTATIONS.of(Arm, "compute", "D-03 D-04 D-05 D-11")
+def jacobian_axes(compute, self):
+    """The Jacobian is in the tool's axes."""
+    compute(self)
+    for half in (slice(3), slice(3, 6)):
+        self.J[half] = self.rotation.T @ self.J[half]
+        self.drift[half] = self.rotation.T @ self.drift[half]
+    self.J.dot(self.v, self.twist)
+
+
+@MUTATIONS.of(Arm, "compute", "D-04")
+def no_drift(compute, self):
+    """J̇q̇ is left out."""
+    compute(self)
+    self.drift[:] = 0.0

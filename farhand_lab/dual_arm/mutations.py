@@ -12,6 +12,7 @@ from farhand.coupling.kernels import damped, tool_terms
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.mapping import WorkspaceMapping
 from farhand.rigs.dual_arm import parts
+from farhand.spatial import Array
 from farhand.world import ImpedanceHand, Wall
 from farhand_lab.mutation import Mutation, Mutations
 
@@ -126,16 +127,23 @@ MUTATIONS += [
 ]
 
 
+def invert(other: Array, constraint_force, *known) -> None:
+    """The constraint force with ``other`` in place of Γ."""
+    *_, gains, gamma, u = known
+    constraint_force(*known)
+    square = gamma @ gamma + gains[12] ** 2 * np.eye(6)
+    wanted = np.linalg.solve(gamma, square @ u)
+    gamma[:] = other
+    u[:] = damped(other, wanted[:, None], gains[12])[:, 0]
+
+
 @MUTATIONS.of(virtual_constraints, "constraint_force", "D-13 D-14 D-15")
 def gamma_of_one_arm(constraint_force, *known):
     """The law inverts the leader's part of Γ only."""
-    *_, error, rate, gains, gamma, u = known
-    wanted, one, unused = np.zeros(6), np.zeros((6, 6)), np.zeros(6)
-    constraint_force(*known)
-    wanted[:] = np.linalg.solve(gamma, gamma @ gamma + gains[12] ** 2 * np.eye(6)) @ u
+    one, unused = np.zeros((6, 6)), np.zeros(6)
     arguments: tuple[Any, ...] = (*known[LEADER:FOLLOWER], one, unused)
     tool_terms(*arguments)
-    u[:] = damped(one, wanted[:, None], gains[12])[:, 0]
+    invert(one, constraint_force, *known)
 
 
 @MUTATIONS.of(Wall, "push", "D-35")

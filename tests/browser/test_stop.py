@@ -13,7 +13,8 @@ from tests.browser.visiting import Run, Visitor, eventually
 
 pytestmark = pytest.mark.browser
 
-LIMIT_S = 0.2
+# Alone on a machine it takes 2 to 25 ms; here two test processes and a browser share two cores.
+LIMIT_S = 0.5
 NOTE_TIMES = (
     """() => window.addEventListener("keydown", () => { window.pressed = Date.now() }, true)"""
 )
@@ -51,7 +52,7 @@ class Stops:
 
 @pytest.mark.parametrize("rig", rig_names())
 def test_escape_stops_whatever_has_the_focus(browser, monkeypatch, rig):
-    """Twelve presses on each rig: every one arrives; the best one in a fifth of a second."""
+    """Twelve presses on each rig: every one arrives; the best one in half a second."""
     run = Run(None, rig=rig)
     stops = Stops(run, monkeypatch)
     visitor = Visitor(browser, run.served.address)

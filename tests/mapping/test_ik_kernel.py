@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
-from numba.core import config
 
-from farhand.mapping.ik import Chain, Model, kernel
+from farhand.compiled import prepare
+from farhand.kernels import rotation_log
+from farhand.mapping.ik import Chain, Model
 from farhand.mapping.ik.chain import _steps
-from farhand.mapping.ik.kernel import (
-    _limit_cost,
-    _step,
-    descend,
-    forward,
-    jacobian,
-    pose_error,
-    prepare,
-    rotation_log,
-)
+from farhand.mapping.ik.kernel import _limit_cost, _step, descend, forward, jacobian, pose_error
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 
@@ -249,16 +238,6 @@ def test_a_descent_that_cannot_go_on_gives_up(powerball) -> None:
     assert 0.995 * before < cost < before
 
 
-def test_there_is_nothing_to_prepare_where_the_compiler_is_switched_off(monkeypatch) -> None:
+def test_there_is_nothing_to_prepare_where_the_compiler_is_switched_off() -> None:
     """A kernel is then a plain function: a solver in a debugger used to end in an error here."""
-    monkeypatch.setattr(config, "DISABLE_JIT", 1)
     prepare({crooked: ()})
-
-
-def test_the_first_compilation_is_announced_even_beside_a_progress_bar(monkeypatch, capsys):
-    """A bar replaces sys.stderr by something that is no terminal; the line is printed once."""
-    monkeypatch.setattr(sys, "__stderr__", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr(kernel._CompileNotice, "shown", False)
-    for work in (lambda x: 2.0 * x, lambda x: 3.0 * x):
-        kernel.prepare({njit(work): (1.0,)})
-    assert capsys.readouterr().err.count("compiling the inverse kinematics (once") == 1

@@ -167,10 +167,14 @@ class SimulatedPlant(Plant):
         self._written_ns = now_ns
         if not self._all_actuated:
             torque *= self.actuated
-        limit = faults.actuator_limit
+        if faults.actuator_limit:
+            self._saturate(torque, faults.actuator_limit)
+
+    def _saturate(self, torque: Array, fraction: float) -> None:
         # a norm below the limit needs no test per joint
-        if limit and scaled_square(torque, self._inverse_limit) > limit * limit:
-            np.clip(torque, -limit * self._limit, limit * self._limit, out=torque)
+        if scaled_square(torque, self._inverse_limit) > fraction * fraction:
+            limit = fraction * self._limit
+            np.clip(torque, -limit, limit, out=torque)
 
     def _in_engine_axes(self, torque: Array) -> Array:
         """Joint torque in MuJoCo's order."""
