@@ -103,6 +103,8 @@ def calls() -> dict[str, tuple]:
             rng.uniform(size=13),
             np.zeros((6, 6)),
             np.zeros(6),
+            0.7,
+            np.zeros(6),
         ),
         "error": (laws.pose_error, np.ones(3), R, np.ones(6), arm.pose, np.zeros(6), np.zeros(6)),
         "hand": (

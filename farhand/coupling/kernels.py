@@ -118,8 +118,10 @@ def constraint_force(
     gains: Array,
     gamma: Array,
     u: Array,
+    back: float,
+    felt: Array,
 ) -> None:
-    """U = Γ (Γ² + ρ² I)⁻¹ (A_b − A_a + K_d rate + K_p error) with Γ = Γ_a + Γ_b.
+    """The force u = Γ (Γ² + ρ² I)⁻¹ (A_b − A_a + K_d rate + K_p error) with Γ = Γ_a + Γ_b.
 
     Args:
         state_a: of the leader, and so on: see :func:`tool_terms`.
@@ -137,6 +139,8 @@ def constraint_force(
         gains: diagonals of K_p and K_d, and ρ.
         gamma: result: Γ, 6 × 6.
         u: result, [N] and [N·m].
+        back: how strongly the hand feels it.
+        felt: result: −u times that; of use where the workspace is not turned.
     """
     gamma_b, A_a, A_b = np.empty((6, 6)), np.empty(6), np.empty(6)
     tool_terms(state_a, nq_a, wrench_a, external_a, turned, scale, gamma, A_a)
@@ -149,3 +153,4 @@ def constraint_force(
     found = damped(gamma, wanted, gains[12])
     for i in range(6):
         u[i] = found[i, 0]
+        felt[i] = -back * u[i]

@@ -10,6 +10,7 @@ from farhand.coupling.constraint_terms import UNSCALED
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.kernels import constraint_force
 from farhand.coupling.side import NO_WRENCH, Effort, Side
+from farhand.mapping import WorkspaceMapping
 from farhand.parameters import parameter
 from farhand.spatial import ORIENTATION_ERRORS, orientation_error
 
@@ -92,7 +93,11 @@ class VirtualConstraints(Coupling):
             self._gains,
             self.gamma,
             self.multiplier,
+            self.mapping.force_scale,
+            self._felt,
         )
-        self.mapping.back(self.multiplier, self._felt)
-        np.negative(self._felt, self._felt)
+        # other mappings bring forces back in other ways
+        if not plain or type(self.mapping) is not WorkspaceMapping:
+            self.mapping.back(self.multiplier, self._felt)
+            np.negative(self._felt, self._felt)
         return a.effort(self._felt), b.effort(self.multiplier)

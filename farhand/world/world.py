@@ -189,7 +189,23 @@ class World:
         self.ports = self._make_ports()
         self._ports = tuple(self.ports.values())
         self._sites = np.array([port.site for port in self._ports])
-        self._moves = _joints_that_move(self.model, self._sites)
+        moves = _joints_that_move(self.model, self._sites)
+        data, shared = self.data, self._shared
+        # what :func:`tool_motion` is called with in every step; None where the engine serves
+        self._motion = (
+            None
+            if moves is None
+            else (
+                data.xanchor,
+                data.xaxis,
+                moves,
+                data.site_xpos,
+                self._sites,
+                data.qvel,
+                shared.ledger.J,
+                shared.twist,
+            )
+        )
         self._q, self._last = self.data.qpos, self.data.qpos.copy()
         self._v, self._applied = self.data.qvel, self.data.qfrc_applied
         self._constraint = self.data.qfrc_constraint
@@ -347,22 +363,12 @@ class World:
 
     def _move_tools(self) -> None:
         """Compute the Jacobians and twists of all tools."""
-        shared, data = self._shared, self.data
-        if self._moves is not None:
-            tool_motion(
-                data.xanchor,
-                data.xaxis,
-                self._moves,
-                data.site_xpos,
-                self._sites,
-                self._v,
-                shared.ledger.J,
-                shared.twist,
-            )
+        if self._motion is not None:
+            tool_motion(*self._motion)
             return
         for port in self._ports:
-            port.update_jacobian(self.model, data)
-        shared.ledger.J.dot(self._v, shared.twist)
+            port.update_jacobian(self.model, self.data)
+        self._shared.ledger.J.dot(self._v, self._shared.twist)
 
 
 def _joints_that_move(model: mujoco.MjModel, sites: Array) -> Array | None:

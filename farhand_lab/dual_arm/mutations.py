@@ -129,12 +129,13 @@ MUTATIONS += [
 
 def invert(other: Array, constraint_force, *known) -> None:
     """The constraint force with ``other`` in place of Γ."""
-    *_, gains, gamma, u = known
+    *_, gains, gamma, u, back, felt = known
     constraint_force(*known)
     square = gamma @ gamma + gains[12] ** 2 * np.eye(6)
     wanted = np.linalg.solve(gamma, square @ u)
     gamma[:] = other
     u[:] = damped(other, wanted[:, None], gains[12])[:, 0]
+    felt[:] = -back * u
 
 
 @MUTATIONS.of(virtual_constraints, "constraint_force", "D-13 D-14 D-15")
