@@ -140,3 +140,30 @@ def test_each_sensor_has_a_switch_of_its_own():
         law.leader_wrench = law.follower_wrench = True
         law.step(a, b, 1e-3)
         np.testing.assert_array_equal(switched, law.multiplier)
+
+
+def test_the_force_is_that_of_the_written_equations():
+    """Γ (Γ² + ρ²)⁻¹ (A₂ − A₁ + K_d rate + K_p error) by plain linear algebra, also scaled."""
+    rng = np.random.default_rng(9)
+    for scaled in (False, True):
+        a, b = pair(rng)
+        a.external_torque, b.external_torque = rng.normal(0.0, 5.0, (2, 6))
+        law = VirtualConstraints(damping=0.3)
+        if scaled:
+            law.mapping = WorkspaceMapping(motion_scale=2.0, axes=np.array([0.1, -0.4, 0.3]))
+        law.mapping.capture(a.position, a.rotation, b.position + 0.02, b.rotation)
+        on_a, _ = law.step(a, b, 1e-3)
+        gammas, tools = [], []
+        for side, S in ((a, law.mapping.matrix), (b, np.eye(6))):
+            arm = side.arm
+            J = S @ arm.J
+            pushed = arm.J.T @ side.wrench + side.external_torque
+            motion = arm.coriolis + arm.viscous * arm.v - pushed
+            gammas.append(J @ np.linalg.inv(arm.M) @ J.T)
+            tools.append(J @ np.linalg.solve(arm.M, motion) - S @ arm.drift)
+        gamma = gammas[0] + gammas[1]
+        wanted = tools[1] - tools[0] + law.derivative * law.rate + law.proportional * law.error
+        expected = gamma @ np.linalg.solve(gamma @ gamma + 0.3**2 * np.eye(6), wanted)
+        np.testing.assert_allclose(law.gamma, gamma, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(law.multiplier, expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(on_a.wrench, -law.mapping.matrix.T @ expected, atol=1e-9)
