@@ -191,7 +191,7 @@ class Session:
             after: the stage it belongs to. ``"physics"`` comes before the commands of a tick are
                 applied, in every tick.
         """
-        self._settle()
+        self._end_lockstep()
         if after not in STAGES:
             raise UnknownName("stage of a tick", after, STAGES)
         part = Part(step, self._base_ns if period_ns is None else period_ns, after)
@@ -205,7 +205,7 @@ class Session:
 
     def remove(self, part: Part) -> None:
         """Take out what :meth:`add` put in."""
-        self._settle()
+        self._end_lockstep()
         (self._before_commands if part.stage == "physics" else self.parts).remove(part)
 
     def run(
@@ -243,11 +243,11 @@ class Session:
             self._make(due_ns, late_ns)
             self.ticks += 1
             if between is not None and due_ns >= pause_ns:
-                self._account()
+                self._update_parts()
                 between()
                 pause_ns += round(every * 1e9)
         self.now_ns = end_ns if not self._stopping else self._next_due()
-        self._settle()
+        self._end_lockstep()
         if between is not None:
             between()
 
@@ -282,7 +282,7 @@ class Session:
         missed = min(self.deadlines.missed(late_ns, base_ns), (end_ns - 1 - due_ns) // base_ns)
         if missed:
             now_ns = due_ns + missed * base_ns
-            self._account()
+            self._update_parts()
             for part in self.parts:
                 part.next_ns += max(0, (now_ns - part.next_ns) // part.period_ns) * part.period_ns
             self._due_ns = self.parts[0].next_ns
@@ -309,16 +309,16 @@ class Session:
         """When the next part is due, [ns]; parts of one rate and phase are due together."""
         return self._due_ns if self._in_step else min(part.next_ns for part in self.parts)
 
-    def _account(self) -> None:
+    def _update_parts(self) -> None:
         """Bring the parts' own times and counts up to date."""
         if self._in_step:
             for part in self.parts:
                 part.next_ns, part.calls = self._due_ns, part.calls + self._made
             self._made = 0
 
-    def _settle(self) -> None:
+    def _end_lockstep(self) -> None:
         """Let every part keep its own time, until the next run."""
-        self._account()
+        self._update_parts()
         self._in_step = False
 
     def finish(self) -> None:
@@ -335,10 +335,11 @@ class Session:
         if self.cycle is not None:
             self.cycle.meters["commands"].pending = time.perf_counter_ns() - self._began_ns
         if self._in_step:
-            for call in self._calls:
-                call(now_ns)
+            # before the calls: one of them may add a part, which ends the lockstep
             self._due_ns += self._base_ns
             self._made += 1
+            for call in self._calls:
+                call(now_ns)
         else:
             for part in self.parts:
                 if part.next_ns <= now_ns:

@@ -32,7 +32,7 @@ def in_background() -> None:
         env={**os.environ, VARIABLE: "compiled"},
         start_new_session=True,
     )
-    note("the first run computes slowly; later ones are compiled (in the background, a minute)")
+    note("this first run is slower: its code is compiled in the background for the next run")
 
 
 def at_once() -> None:

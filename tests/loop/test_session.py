@@ -363,3 +363,21 @@ def test_a_forgotten_world_or_station_is_told(devices):
         Session([one], bridges=[bridge], worlds=[world])
     with pytest.raises(BadValue, match="two stations are named 'one'"):
         Session([one, one], worlds=[world])
+
+
+def test_a_part_that_is_added_in_a_tick_does_not_repeat_the_tick():
+    """Nor does it lose one: every part goes on from the time of that tick."""
+    world = World({"arm": Placed(load_robot("point3"))})
+    session = Session([Station.of(world, "arm", "leader")], worlds=[world])
+    times: list[int] = []
+
+    def add_once(now_ns: int) -> None:
+        times.append(now_ns)
+        if now_ns == 3_000_000:
+            session.add(lambda now_ns: None)
+
+    session.add(add_once)
+    session.run(0.008)
+    session.close()
+    assert times == list(range(0, 8_000_000, 1_000_000))
+    assert [part.calls for part in session.parts[:3]] == [8, 8, 8]
