@@ -40,7 +40,12 @@ ROOT = Path(__file__).parents[1]
 OUT = Path("out") / "mutants"
 PAGE = Path("docs") / "results" / "mutants.md"
 EQUIVALENTS = Path("farhand_lab") / "mutants.toml"
-FOLDERS = tuple("coupling control mapping sensing friction safety link learning world loop".split())
+FOLDERS = (
+    *"coupling control mapping sensing friction safety link learning world loop".split(),
+    *("arm.py", "kernels.py", "rigid_body.py"),
+)
+"""Of ``farhand``; the single files are what the compiled functions share."""
+
 FURTHER = ("loop", "link", "rigs")
 """Test folders that also count, beside the folder's own."""
 
@@ -65,6 +70,9 @@ SYMMETRIC = {*EXTREMES, "isinstance", "hasattr", "getattr", "hypot", "isclose", 
 SHAPES = {"zeros", "ones", "empty", "eye", "full", "range", "reshape", "repeat", "round"}
 TOLERANCE = 1e-5
 """Constants below are tolerances, whose double is as good."""
+
+PLAIN = {"NUMBA_DISABLE_JIT": "1"}
+"""Compiled functions as plain Python, whose lines can be followed."""
 
 
 @dataclass(frozen=True)
@@ -351,7 +359,7 @@ class Bench:
         self.options = options
         self.tree = copy_project(ROOT / OUT / f"tree-{number}")
         self.numba = {"NUMBA_CACHE_DIR": str(ROOT / OUT / f"numba-{number}")}
-        self.confirmed: set[str] = set()
+        self.confirmed: set[tuple[str, bool]] = set()
 
     def record(self, file: str) -> None:
         """Find out which lines the tests of a file reach, once per state of the code."""
@@ -361,7 +369,7 @@ class Bench:
         limit, rows = self.options.test_seconds, dict[str, Any]()
         # Without numba's compiler lines can be followed, and take their time. Tests that need the
         # compiler, or its speed, are followed outside of kernels.
-        for settings in ({"NUMBA_DISABLE_JIT": "1"}, self.numba):
+        for settings in (PLAIN, self.numba):
             if not rows or None in rows.values():
                 found = in_child(lambda: reach(file, limit), self.tree, 100.0 * limit, settings)
                 rows = (found or {}) | {test: row for test, row in rows.items() if row}
@@ -379,28 +387,31 @@ class Bench:
         """Its verdict, and the test that caught it."""
         place = self.tree / mutant.file
         whole, times = place.read_text(), place.stat()
-        compiles = "numba" in whole
+        # Compiled functions keep a copy of those they call: numba would not see that one changed.
+        # The tests that reach their lines were found without its compiler, too.
+        numba = PLAIN if "@compiled" in whole else self.numba
         while tests:
-            with tempfile.TemporaryDirectory() as fresh:
-                numba = {"NUMBA_CACHE_DIR": fresh} if compiles else self.numba
-                place.write_text(mutant.text)
-                limit = 3.0 * seconds + self.options.spare
-                failed = in_child(partial(run_tests, tests), self.tree, limit, numba)
+            place.write_text(mutant.text)
+            limit = 3.0 * seconds + self.options.spare
+            failed = in_child(partial(run_tests, tests), self.tree, limit, numba)
             place.write_text(whole)
             # numba knows its source by time and size
             os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
             if not failed:
                 return ("caught", "time limit") if failed is None else ("survived", "")
-            if self.confirmed.issuperset(failed) or self._passes(failed):
+            if self._passes(failed, numba):
                 return "caught", failed[0]
             tests = [test for test in tests if test not in failed]
         return "survived", ""
 
-    def _passes(self, tests: list[str]) -> bool:
+    def _passes(self, tests: list[str], numba: dict[str, str]) -> bool:
         """Whether tests pass on the whole code, now and as fast: otherwise they judge nothing."""
-        passes = in_child(lambda: run_tests(tests), self.tree, 300.0, self.numba) == []
-        self.confirmed.update(tests if passes else ())
-        return passes
+        asked = {(test, numba is PLAIN) for test in tests}
+        if not asked <= self.confirmed:
+            if in_child(lambda: run_tests(tests), self.tree, 300.0, numba) != []:
+                return False
+            self.confirmed |= asked
+        return True
 
 
 @cache
@@ -417,7 +428,10 @@ def digest(file: str) -> str:
 
 def files_of(folder: str) -> list[str]:
     """The test files of a folder, from the root of the project."""
-    return [str(p.relative_to(ROOT)) for p in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
+    found = sorted((ROOT / "tests" / folder).rglob("test_*.py"))
+    if folder.endswith(".py"):
+        found = [ROOT / "tests" / name for name in ("test_arm.py", "test_compiled.py")]
+    return [str(path.relative_to(ROOT)) for path in found]
 
 
 def tests_for(mutant: Mutant, reached: dict[str, Any], budget: float) -> tuple[list[str], float]:
@@ -434,7 +448,8 @@ def tests_for(mutant: Mutant, reached: dict[str, Any], budget: float) -> tuple[l
 
 def sources(folder: str) -> list[Mutant]:
     """All mutants of a folder, those of the sample first."""
-    files = sorted((ROOT / "farhand" / folder).rglob("*.py"))
+    place = ROOT / "farhand" / folder
+    files = [place] if place.is_file() else sorted(place.rglob("*.py"))
     found = [m for p in files for m in mutants_of(str(p.relative_to(ROOT)), p.read_text())]
     return sorted(found, key=lambda mutant: mutant.id)
 
@@ -533,7 +548,7 @@ def main(words: list[str] | None = None) -> None:
     """Judge a sample of mutants per folder and write the page of results."""
     parser = argparse.ArgumentParser(prog="mutants", description=main.__doc__)
     add = parser.add_argument
-    add("--folder", action="append", choices=FOLDERS, help="of farhand/; may be repeated")
+    add("--folder", action="append", choices=FOLDERS, help="of farhand; may be repeated")
     add("--limit", type=int, default=60, metavar="N", help="mutants per folder (60)")
     add("--resume", action="store_true", help="keep what was caught, or has no new tests")
     add("--own", action="store_true", help=f"without the tests of {', '.join(FURTHER)}")
@@ -548,7 +563,7 @@ def main(words: list[str] | None = None) -> None:
     (ROOT / OUT).mkdir(parents=True, exist_ok=True)
     folders = options.folder or FOLDERS
     wanted = dict.fromkeys([*folders, *(() if options.own else FURTHER)])
-    files = [file for folder in wanted for file in files_of(folder)]
+    files = list(dict.fromkeys(file for folder in wanted for file in files_of(folder)))
     mutants = [mutant for folder in folders for mutant in sources(folder)[: options.limit]]
     # Copies and hashes before anything runs: the project may change meanwhile.
     benches = [Bench(number, options) for number in range(options.jobs)]
