@@ -431,7 +431,7 @@ def files_of(folder: str) -> list[str]:
     found = sorted((ROOT / "tests" / folder).rglob("test_*.py"))
     if folder.endswith(".py"):
         found = [ROOT / "tests" / name for name in ("test_arm.py", "test_compiled.py")]
-    return [str(path.relative_to(ROOT)) for path in found]
+    return [str(path.relative_to(ROOT)) for path in found if path.exists()]
 
 
 def tests_for(mutant: Mutant, reached: dict[str, Any], budget: float) -> tuple[list[str], float]:

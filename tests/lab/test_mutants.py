@@ -110,7 +110,24 @@ def test_every_line_that_is_marked_as_equivalent_exists():
     assert set(marked) <= known and all(reason.endswith(".") for reason in marked.values())
 
 
+SHARED = """
+from farhand.compiled import compiled
+
+
+@compiled
+def double(a):
+    return 2.0 * a
+"""
 CODE = """
+from farhand.compiled import compiled
+from farhand.kernels import double
+
+
+@compiled
+def quadruple(a):
+    return double(double(a))
+
+
 def area(a, b):
     return a * b
 
@@ -125,7 +142,11 @@ def down(a):
     return a
 """
 TESTS = """
-from farhand.world.code import area, down, unchecked
+from farhand.world.code import area, down, quadruple, unchecked
+
+
+def test_quadruple():
+    assert quadruple(1.5) == 6.0
 
 
 def test_area():
@@ -142,10 +163,15 @@ def test_down():
 
 
 def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
-    """Checked code catches, code that only runs does not, and a loop without end is caught."""
+    """Checked code catches, code that only runs does not, and a loop without end is caught.
+
+    A compiled function that another one calls is caught where the other one is checked.
+    """
     pytest.importorskip("coverage")
     for name, text in {
         "farhand/__init__.py": "",
+        "farhand/compiled.py": "from numba import njit\n\ncompiled = njit(cache=True)\n",
+        "farhand/kernels.py": SHARED,
         "farhand/world/__init__.py": "",
         "farhand/world/code.py": CODE,
         "tests/world/test_code.py": TESTS,
@@ -156,7 +182,8 @@ def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    words = ["--folder", "world", "--own", "--seconds", "1", "--spare", "1"]
+    words = ["--folder", "world", "--folder", "kernels.py", "--own"]
+    words += ["--seconds", "1", "--spare", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "farhand_lab.mutants", *words],
         cwd=tmp_path,
@@ -170,6 +197,8 @@ def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
     assert ("caught", "return a / b  [tests/world/test_code.py::test_area]") in verdicts
     assert ("caught", "a += 1  [time limit]") in verdicts
     assert ("survived", "return a - 1  []") in verdicts
+    quadruple = "[tests/world/test_code.py::test_quadruple]"
+    assert ("caught", f"return 2.0 / a  {quadruple}") in verdicts
     assert (tmp_path / "farhand/world/code.py").read_text() == CODE
     page = (tmp_path / "docs/results/mutants.md").read_text(encoding="utf-8")
     assert "`return a + 1` → `return a - 1` (sign)" in page
