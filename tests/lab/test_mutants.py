@@ -103,6 +103,14 @@ def test_the_quickest_tests_that_reach_the_line_come_first():
     assert mutants.tests_for(constant, reached, 5.0)[0] == ["elsewhere", "quick"]
 
 
+def test_a_file_that_cannot_be_collected_is_tried_again_and_no_other(monkeypatch):
+    """It fails by its name; without a name pytest would run every test there is."""
+    asked: list[list[str]] = []
+    monkeypatch.setattr(pytest, "main", lambda words, plugins: asked.append(words[4:]))
+    assert mutants.run_tests(["tests/a.py", "tests/b.py::test_one", "tests/b.py::test_two"]) == []
+    assert asked == [["tests/a.py"], ["tests/b.py::test_one", "tests/b.py::test_two"]]
+
+
 def test_every_line_that_is_marked_as_equivalent_exists():
     """A mark outlives its line otherwise."""
     marked = mutants.equivalents()
