@@ -162,6 +162,17 @@ def test_the_arrays_are_live_views_of_the_last_update(arm):
     assert np.abs(kept - arm.position).max() > 1e-3
 
 
+def test_the_joined_arrays_are_their_parts_in_order(arm):
+    """Motion, pose and what is recorded; a rotation goes column by column."""
+    q, v = next(states(arm))
+    arm.update(q, v)
+    motion = [*q, *v]
+    pose = [*arm.position, *arm.rotation.T.reshape(9), *arm.twist]
+    np.testing.assert_array_equal(arm.motion, motion)
+    np.testing.assert_array_equal(arm.pose, pose)
+    np.testing.assert_array_equal(arm.recorded, motion + pose)
+
+
 def test_an_update_does_not_keep_the_callers_arrays():
     """A plant reuses its sample."""
     arm = Arm.of(load_robot("ur5e"))
