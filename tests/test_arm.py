@@ -173,6 +173,21 @@ def test_the_joined_arrays_are_their_parts_in_order(arm):
     np.testing.assert_array_equal(arm.recorded, motion + pose)
 
 
+@pytest.mark.parametrize("name", ["ur5e", "rx160"])
+def test_taking_a_sample_over_is_an_update(name):
+    """Springs included; bounds of another robot take nothing over."""
+    arm, updated = (Arm.of(load_robot(name), PLACEMENT) for _ in range(2))
+    q, v = next(states(arm))
+    values, bounds = np.concatenate([q, v, np.zeros(6)]), np.zeros((4, 18))
+    bounds[2, :3], bounds[3, :3] = -9.0, 9.0
+    before = arm.state.copy()
+    assert arm.take(values, bounds[:, 1:]) == 0
+    np.testing.assert_array_equal(arm.state, before)
+    assert arm.take(values, bounds) == 1
+    updated.update(q, v)
+    np.testing.assert_array_equal(arm.state, updated.state)
+
+
 def test_an_update_does_not_keep_the_callers_arrays():
     """A plant reuses its sample."""
     arm = Arm.of(load_robot("ur5e"))
