@@ -491,7 +491,7 @@ def page(results: dict[str, dict[str, str]]) -> str:
     """The page of results."""
     reasons = equivalents()
     rows, survivors, marked = [], list[str](), list[str]()
-    sums = [0, 0, 0, 0]
+    sums, commits = [0, 0, 0, 0], set[str]()
     for folder in FOLDERS:
         judged = [mutant for mutant in sources(folder) if mutant.id in results]
         if not judged:
@@ -505,9 +505,11 @@ def page(results: dict[str, dict[str, str]]) -> str:
                 survivors.append(f"{line} ({mutant.kind})")
         counts = [len(verdicts), *map(verdicts.count, ("caught", "equivalent", "survived"))]
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
-        rows.append(_row(f"`farhand/{folder}`", counts))
+        judged_at = {results[mutant.id].get("commit", "–") for mutant in judged}
+        commits |= judged_at
+        rows.append(_row(f"`farhand/{folder}`", counts, judged_at))
     return PAGE_TEXT.format(
-        rows="\n".join([*rows, _row("**all**", sums)]),
+        rows="\n".join([*rows, _row("**all**", sums, commits)]),
         survivors="\n".join(survivors) or "None.",
         equivalents="\n".join(marked) or "None.",
     )
@@ -517,19 +519,21 @@ def _by_place(pair: tuple[Mutant, str]) -> tuple[str, int, str]:
     return pair[0].file, pair[0].line, pair[0].id
 
 
-def _row(name: str, counts: list[int]) -> str:
+def _row(name: str, counts: list[int], commits: set[str]) -> str:
     score = counts[1] / max(counts[1] + counts[3], 1)
-    return f"| {name} | {' | '.join(map(str, counts))} | {100 * score:.0f} % |"
+    numbers = " | ".join(map(str, counts))
+    return f"| {name} | {numbers} | {100 * score:.0f} % | {', '.join(sorted(commits))} |"
 
 
 PAGE_TEXT = """# Mutants
 
 `make mutants` writes this page; do not edit it by hand. Each mutant is one small change to a copy
 of the library: a sign, a factor, a constant, a comparison, two arguments exchanged, a term dropped.
-The tests that reach the line must notice. The score is caught / (caught + survived).
+The tests that reach the line must notice. The score is caught / (caught + survived). The last
+column has the commits at which they were judged; lines that changed since are left out.
 
-| folder | mutants | caught | equivalent | survived | score |
-| --- | ---: | ---: | ---: | ---: | ---: |
+| folder | mutants | caught | equivalent | survived | score | judged at |
+| --- | ---: | ---: | ---: | ---: | ---: | --- |
 {rows}
 
 ## Survivors
@@ -545,7 +549,7 @@ Changes that no test can notice, or that change nothing of interest; the reasons
 """
 
 
-def main(words: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Judge a sample of mutants per folder and write the page of results."""
     parser = argparse.ArgumentParser(prog="mutants", description=main.__doc__)
     add = parser.add_argument
@@ -557,7 +561,7 @@ def main(words: list[str] | None = None) -> None:
     add("--seconds", type=float, default=60.0, help="time of all tests per mutant, [s] (60)")
     add("--test-seconds", type=float, default=10.0, help="leave out slower tests, [s] (10)")
     add("--spare", type=float, default=30.0, help="time limit beside thrice the tests', [s] (30)")
-    options = parser.parse_args(words)
+    options = parser.parse_args(arguments)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("COVERAGE_CORE", "ctrace")  # the only one that tells tests apart
     _import_libraries()
@@ -570,6 +574,9 @@ def main(words: list[str] | None = None) -> None:
     benches = [Bench(number, options) for number in range(options.jobs)]
     records = [ROOT / OUT / "reach" / f"{digest(file)}.json" for file in files]
     earlier, marked = kept() if options.resume else {}, equivalents()
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    commit = commit.strip() or "–"
 
     def record(number: int) -> None:
         for file in files[number :: options.jobs]:
@@ -587,7 +594,7 @@ def main(words: list[str] | None = None) -> None:
                 continue
             else:
                 verdict, by = benches[number].judge(mutant, tests, seconds)
-            row = {"id": mutant.id, "verdict": verdict, "by": by, "key": key}
+            row = {"id": mutant.id, "verdict": verdict, "by": by, "key": key, "commit": commit}
             with (ROOT / OUT / "results.jsonl").open("a") as stream:
                 stream.write(json.dumps(row) + "\n")
             print(f"{verdict:10} {mutant.file}:{mutant.line} {mutant.after}  [{by}]", flush=True)
