@@ -61,6 +61,17 @@ def test_a_station_that_holds_gives_way_to_a_push_and_comes_back(station_in_worl
     assert mode(session) == "hold"
 
 
+def test_a_sample_that_is_too_old_trips_though_its_values_are_good(station_in_world, monkeypatch):
+    """Up to the guard's limit it is taken over; a nanosecond later it is not."""
+    _, station, _ = station_in_world()
+    sample = station.plant.read(0)
+    monkeypatch.setattr(station.plant, "read", lambda now_ns: sample)
+    for late in (0, 1):
+        station.sense(sample.time_ns + station.guard.stale_ns + late)
+        assert station.valid == (late == 0)
+    assert station.guard.trip is not None and station.guard.trip.kind == "stale"
+
+
 def test_a_free_station_carries_its_weight_and_lets_itself_be_moved(station_in_world):
     """Untouched it stays; pushed it goes, and does not come back."""
     session, _, world = station_in_world("free", PUSH, hand_from=0.5)

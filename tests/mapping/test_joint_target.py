@@ -77,10 +77,12 @@ def test_a_joint_at_its_limit_is_said_to_be_limited():
     assert found.q[0] == POWERBALL.limits.upper[0]
 
 
-def test_a_target_without_its_arms_is_refused():
+@pytest.mark.parametrize("part", ["joints", "leader", "follower", "image"])
+def test_a_target_without_its_arms_is_refused(part):
     """It cannot know the leader's joints."""
-    with pytest.raises(BadValue, match="needs its"):
-        JointTarget()
+    given = dict.fromkeys({"joints", "leader", "follower", "image"} - {part})
+    with pytest.raises(BadValue, match=f"a joint target needs its {part}"):
+        JointTarget(**given)
 
 
 def test_the_wrench_felt_makes_the_torques_felt_as_nearly_as_a_damped_inverse_can():
