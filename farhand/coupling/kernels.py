@@ -125,7 +125,7 @@ def damped(gamma: Array, wanted: Array, damping: float) -> Array:
     if damping == 0.0:
         return np.linalg.solve(gamma, wanted)
     squared = multiply(gamma, gamma)
-    for i in range(6):
+    for i in range(len(gamma)):
         squared[i, i] += damping * damping
     return multiply(gamma, solve(squared, wanted.copy()))
 

@@ -11,7 +11,13 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.spatial import Array, rotation_from_vector, rotation_vector
+from farhand.spatial import (
+    Array,
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+    rotation_from_vector,
+    rotation_vector,
+)
 
 if TYPE_CHECKING:
     from farhand.plants.plant import Channels
@@ -82,21 +88,29 @@ class WorkspaceMapping:
         """Motion scale, force scale and axes: what both ends of a link must have in common."""
         return (self.motion_scale, self.force_scale, *self.axes.tolist())
 
-    def adopt(self, shape: Array, position: Array, rotation: Array) -> tuple[float, float]:
+    @property
+    def numbers(self) -> Array:
+        """ΔR as a quaternion, Δp and the shape: the whole map, as packets carry it (12)."""
+        turn = quaternion_from_rotation(self.offset_rotation)
+        return np.concatenate([turn, self.offsets[:3], self.shape])
+
+    def adopt(self, numbers: Array) -> tuple[float, float]:
         """Take over the map of the other end; by how much that moves the target, [m] and [rad].
 
         Args:
-            shape: as :attr:`shape`.
-            position: its Δp, [m].
-            rotation: its ΔR.
+            numbers: as :attr:`numbers`.
         """
         before = self._target()
-        if not self._take_shape(shape):
+        if not self._take_shape(numbers[7:]):
             return math.inf, math.inf
-        self.offset_position, self.offset_rotation = position, rotation
+        self._take_offsets(numbers)
         after = self._target()
         turned = rotation_vector(after[1] @ before[1].T)
         return float(np.linalg.norm(after[0] - before[0])), float(np.linalg.norm(turned))
+
+    def _take_offsets(self, numbers: Array) -> None:
+        self.offset_position = numbers[4:7]
+        self.offset_rotation = rotation_from_quaternion(numbers[:4])
 
     def _take_shape(self, shape: Array) -> bool:
         """Set the parameters from the other end's; False, and nothing done, if out of range."""

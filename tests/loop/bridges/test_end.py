@@ -26,7 +26,7 @@ def end_with(twist=(0.0,) * 6, drives=(True,) * 6, pulls=True) -> End:
         controller=SimpleNamespace(exerts_effort=pulls),
         drives=np.array(drives),
         guard=SimpleNamespace(trip=None),
-        arm=SimpleNamespace(twist=np.array(twist, dtype=float)),
+        side=SimpleNamespace(twist=np.array(twist, dtype=float)),
     )
     return End(station, None)
 
