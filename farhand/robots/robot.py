@@ -19,6 +19,7 @@ from farhand.errors import BadValue, FarhandError, FileError, ModelError, OutOfR
 from farhand.robots import description as toml
 from farhand.robots import model_file
 from farhand.robots.edits import Edit
+from farhand.robots.gripper import find_gripper
 from farhand.robots.limits import Limits, read_limits, single_dof
 from farhand.robots.mechanism import (
     check_numbers,
@@ -89,6 +90,8 @@ class Robot:
     tool: str = model_file.TOOL  #: name of the site that is the tool frame
     #: passive springs by the number of their joint's velocity; not in the models
     springs: Mapping[int, JointSpring] = field(default_factory=dict)
+    #: the joint that opens and closes the gripper, the last one; it does not move the tool
+    gripper: str | None = None
     payload: float = np.inf  #: largest mass at the flange, tool included; infinite if unknown, [kg]
     #: decisions of the loader to know, one line each: meshes left out, a start moved
     notes: tuple[str, ...] = ()
@@ -251,6 +254,7 @@ def _load(name_or_path: str | Path, variant: str | None, problems: list[str] | N
         description=str(table.get("description", "")),
         _base=spec,
         springs=read_springs(table.get("springs", {}), model, where),
+        gripper=find_gripper(table, model, where),
         payload=toml.positive(payload, f"{where}: payload", zero=True, infinite=True),
         notes=tuple(notes),
     )
