@@ -124,12 +124,11 @@ def add_tool(spec: mujoco.MjSpec, what: str, advice: str) -> str:
         if len(links) == 1:
             links[0].add_site(name=TOOL)
             return f"at the origin of the link {links[0].name}"
-    roots = [body for body in chain if not moves(body.parent)]
-    if len(roots) != 1 or any(sum(child in chain for child in body.bodies) > 1 for body in chain):
+    last = _end(chain)
+    if last is None:
         names = ", ".join(_named(body) for body in moving)
         cause = "branches and has no tool frame"
         raise ModelError(f"{what} {cause}: {advice}; its moving bodies: {names}")
-    last = chain[-1]
     last.add_site(name=TOOL)
     where = f"at the origin of {_named(last)}, the last body"
     gripper = " before the gripper" if jaws else ""
@@ -145,6 +144,16 @@ def tool_at_site(spec: mujoco.MjSpec, site: mujoco.MjsSite, what: str) -> None:
         spec.delete(existing)
     # in the body's own axes, whatever frame the site was written in
     site.parent.add_site(name=TOOL, pos=at.pos, quat=at.quat)
+
+
+def _end(chain: list[mujoco.MjsBody]) -> mujoco.MjsBody | None:
+    """The last body of a chain, or None if it branches before its last joint."""
+    following = [body for body in chain if body.parent not in chain]
+    last = None
+    while len(following) == 1:
+        last = following[0]
+        following = [body for body in last.bodies if body in chain]
+    return None if any(body.find_all("joint") for body in following) else last
 
 
 def _has_name(element: mujoco.MjsBody | mujoco.MjsSite, name: str) -> bool:
