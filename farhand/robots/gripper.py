@@ -160,12 +160,15 @@ def _carry(spec: mujoco.MjSpec, followed: dict[str, tuple[str, float]], where: s
     mujoco.mj_forward(model, data)
     mujoco.mj_fullM(model, data, M)
     slopes = {leader: (leader, 1.0) for leader, _ in followed.values()} | followed
-    for name, (leader, slope) in followed.items():
-        dof = int(model.jnt_dofadr[model.joint(name).id])
-        joint = spec.joint(leader)
-        joint.armature += slope**2 * M[dof, dof]
-        joint.frictionloss += abs(slope) * float(model.dof_frictionloss[dof])
-        joint.damping = np.array(joint.damping) + [slope**2 * model.dof_damping[dof], 0.0, 0.0]
+    dofs = {name: int(model.jnt_dofadr[model.joint(name).id]) for name in slopes}
+    for leader in {leader for leader, _ in followed.values()}:
+        joint, alone, along = spec.joint(leader), dofs[leader], np.zeros(model.nv)
+        for name, (root, slope) in slopes.items():
+            along[dofs[name]] = slope if root == leader else 0.0
+        # of all that move with the joint, less what stays when they stand; never less than before
+        joint.armature += max(along @ M @ along - M[alone, alone], 0.0)
+        joint.frictionloss = float(np.abs(along) @ model.dof_frictionloss)
+        joint.damping = [along**2 @ model.dof_damping, 0.0, 0.0]
     efforts: dict[str, float] = {}
     shared = set()
     for index, actuator in enumerate(compiled.actuators):

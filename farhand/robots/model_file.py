@@ -15,8 +15,9 @@ from farhand.errors import FileError, ModelError, UnknownName
 SUFFIXES = (".xml", ".mjcf", ".urdf")
 TOOL = "tool"
 TOOL_NAMES = tuple(
-    "attachment_site pinch_site pinch grasp_site grasp gripperframe gripper_frame tool0 tcp"
-    " link_tcp hand_tcp grasptarget ee_site ee_link end_effector gripper".split()
+    "attachment_site pinch_site pinch grasp_site grasp gripperframe gripper_frame"
+    " gripper_frame_link tcp tool0 tool_frame grasptarget ee_site ee_link end_effector"
+    " end_effector_link gripper".split()
 )
 """Sites, and links that no joint of their own moves, that are taken for the tool, best first."""
 
@@ -115,6 +116,9 @@ def add_tool(spec: mujoco.MjSpec, what: str, advice: str) -> str:
     moving = [body for body in spec.bodies if moves(body)]
     jaws = _jaws(spec)
     chain = [body for body in moving if not any(_carries(jaw, body) for jaw in jaws)]
+    if not chain:
+        # a single finger is an arm, too
+        chain, jaws = moving, []
     for name in TOOL_NAMES:
         sites = [one for one in spec.sites if one.parent in chain and _has_name(one, name)]
         if len(sites) == 1:
@@ -158,7 +162,8 @@ def _end(chain: list[mujoco.MjsBody]) -> mujoco.MjsBody | None:
 
 def _has_name(element: mujoco.MjsBody | mujoco.MjsSite, name: str) -> bool:
     """Whether the name is this one, in capitals or behind the prefix of a robot or not."""
-    return element.name.lower().rpartition("/")[2] == name
+    found = element.name.lower().rpartition("/")[2]
+    return found == name or found.endswith(f"_{name}")
 
 
 def _jaws(spec: mujoco.MjSpec) -> list[mujoco.MjsBody]:

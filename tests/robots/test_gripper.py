@@ -49,12 +49,29 @@ def test_the_joint_that_is_followed_carries_the_other_finger(tmp_path: Path, slo
     data, M = mujoco.MjData(whole), np.zeros((4, 4))
     mujoco.mj_forward(whole, data)
     mujoco.mj_fullM(whole, data, M)
-    along = np.array([0.0, 0.0, slope, 1.0])
+    along = np.array([0.0, 0.0, slope, 1.0])  # left, right
     arm = Arm.of(robot)
     arm.update(np.zeros(3), np.zeros(3))
     assert arm.M[2, 2] == pytest.approx(along @ M @ along, rel=1e-12)
     (note,) = (note for note in robot.notes if "follows" in note)
     assert "left follows right" in note and "inertia" in note
+
+
+def test_a_finger_tip_that_its_own_finger_carries_counts_too(tmp_path: Path) -> None:
+    """Turning with the finger, it turns twice as fast: both terms of their coupled inertia."""
+    tip = JAW.format("tip", "finger_tip").replace('"tip"', '"tip" pos="0 0 0.1"')
+    text = ending(JAW.format("l", "finger").replace("</body>", f"{tip}</body>"), joints=2)
+    tie = '</worldbody><equality><joint joint1="finger_tip" joint2="finger"/></equality>'
+    text = text.replace("</worldbody>", tie)
+    whole = mujoco.MjModel.from_xml_string(text)
+    data, M = mujoco.MjData(whole), np.zeros((4, 4))
+    mujoco.mj_forward(whole, data)
+    mujoco.mj_fullM(whole, data, M)
+    robot = load_robot(write(tmp_path, text))
+    arm = Arm.of(robot)
+    arm.update(np.zeros(3), np.zeros(3))
+    assert robot.gripper == "finger" and M[2, 3] != 0
+    assert arm.M[2, 2] == pytest.approx(M[2:, 2:].sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("slope", [1.0, -2.0])

@@ -39,7 +39,7 @@ def tool_of(path: Path) -> tuple[str, np.ndarray, np.ndarray]:
     "name",
     [
         *("attachment_site", "pinch_site", "gripperframe", "grasp_site", "tool0", "tcp", "ee_site"),
-        *("gripper", "TCP", "a/pinch"),
+        *("gripper", "TCP", "a/pinch", "panda_hand_tcp"),
     ],
 )
 def test_a_site_with_a_usual_name_is_the_tool(tmp_path: Path, name: str) -> None:
@@ -117,6 +117,13 @@ def test_the_hand_that_carries_the_finger_holds_the_tool(tmp_path: Path, text: s
     hand = hand.replace('<joint name="gripper_static_finger"/>', '<joint name="wrist"/>')
     path = write(tmp_path, ending(hand, joints=2))
     assert tool_of(path)[0] == text and load_robot(path).gripper == "gripper"
+
+
+def test_an_arm_that_is_a_finger_has_its_tool_at_its_end(tmp_path: Path) -> None:
+    """Every joint of it is named so."""
+    text = CHAIN.replace('"j1"', '"finger_1"').replace('"j2"', '"finger_2"')
+    path = write(tmp_path, text)
+    assert tool_of(path)[0] == "lower" and load_robot(path).gripper is None
 
 
 def test_two_fingers_are_no_branch(tmp_path: Path) -> None:
