@@ -58,10 +58,23 @@ Jitter = Annotated[float, Option(metavar="MS", help="Deviation of one packet's d
 Loss = Annotated[float, Option(metavar="P", help="Share of packets lost, 0 to 1.")]
 LeaderPlant = Annotated[
     str | None,
-    Option("--leader", metavar="PLANT", help="What leads: ur:HOST, spacemouse or gamepad."),
+    Option(
+        "--leader",
+        metavar="PLANT",
+        help="What leads: ur:HOST, spacemouse, gamepad; for pair also a robot's name or file.",
+    ),
 ]
 FollowerPlant = Annotated[
-    str | None, Option("--follower", metavar="PLANT", help="What follows: ur:HOST or serial:PATH.")
+    str | None,
+    Option(
+        "--follower",
+        metavar="PLANT",
+        help="What follows: ur:HOST, serial:PATH; for pair also a robot's name or file.",
+    ),
+]
+Space = Annotated[
+    Literal["tool", "joints"] | None,
+    Option("--space", help="What the law couples, of rig pair; joints by default."),
 ]
 NoWait = Annotated[
     bool, Option("--no-wait", help="Begin at once, not when the first visitor opens the page.")
@@ -91,6 +104,7 @@ def run(
     loss: Loss = 0.0,
     leader: LeaderPlant = None,
     follower: FollowerPlant = None,
+    space: Space = None,
     settings: Settings = None,
     at: TimedCommands = None,
     seed: Seed = 0,
@@ -131,6 +145,8 @@ def run(
         # A visitor of the page may want to disturb a perfect link
         options.linked = not headless
         options.clock = VirtualClock() if virtual else WallClock()
+        if space is not None:
+            options.settings.append(("rig.space", space))
         built = _build(rig, options, {"leader": leader, "follower": follower})
     try:
         _check_coupling(built)
@@ -175,6 +191,8 @@ def _build(name: str, options: Options, plants: dict[str, str | None]) -> Rig:
     try:
         built = build_rig(name, options)
     except UnknownName as error:
+        if "parameter 'rig.space'" in str(error):
+            raise BadValue(f"--space is for the rig pair; what {name} couples is fixed") from None
         for path, side in named.items():
             if f"parameter {path!r}" in str(error):
                 reason = f"the {side} of {name} is always simulated"

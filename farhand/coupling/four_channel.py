@@ -106,9 +106,8 @@ class FourChannel(Coupling):
         self.mapping.back(self.reflection * h_b - self.lag_share * lag, self._felt)
         np.multiply(self._brake, self.port.rate(a), self._local)
         self._felt += self._local
-        lead[:] = one.gamma.dot(self._felt if a.commanded is None else a.commanded) - one.A
-        if not self.mapping.plain:
-            lead[:] = self.mapping.matrix @ lead
+        led = one.gamma.dot(self._felt if a.commanded is None else a.commanded) - one.A
+        lead[:] = led if self.mapping.plain else self.mapping.matrix @ led
         lead += two.A
         lead += error
         self._pull[:] = two.exert(self._wanted, self.damping)[:, 1]

@@ -12,7 +12,7 @@ from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
 from farhand.robots.springs import JointSpring
 from farhand.spatial import Array
-from farhand.world.joints import GearFriction, JointFriction, JointPush
+from farhand.world.joints import Fingers, GearFriction, HeldObject, JointFriction, JointPush
 from farhand.world.kernels import tool_motion
 from farhand.world.ledger import Ledger
 from farhand.world.objects import Jaws
@@ -74,7 +74,7 @@ class Port:
         twist = shared.twist[rows]
         self.tool = Tool(data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3), twist)
         self.touches: list[tuple[str, Touch | None, Array]] = []
-        self.push: JointPush | None = None
+        self.push: JointPush | Fingers | HeldObject | None = None
         self.springs: dict[int, JointSpring] = {}
         self.friction: GearFriction | JointFriction | None = None
         self.braking = False
@@ -225,7 +225,7 @@ class World:
         port.touches.append((name, touch, np.zeros(6)))
         self._open_accounts([(port, name)])
 
-    def push(self, robot: str, push: JointPush) -> None:
+    def push(self, robot: str, push: JointPush | Fingers | HeldObject) -> None:
         """Let ``push`` act on the joints of ``robot``, beside its actuators."""
         self._port(robot).push = push
 
