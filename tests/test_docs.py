@@ -40,6 +40,8 @@ COMMANDS = list(
     dict.fromkeys(command.strip() for command in SHOWN if any(word in command for word in QUICK))
 )
 
+PUBLISHED_RIGS = ("dual-arm", "hazardous", "youbot", "cooperative", "humanoid")
+
 GUIDES = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
@@ -183,7 +185,7 @@ def test_the_readme_answers_the_five_questions_of_a_newcomer():
 def test_the_scores_in_the_readme_are_those_of_the_results():
     """Results that pass, or pass once corrected, of all results of each rig."""
     results = json.loads((ROOT / "docs" / "results" / "reproduce.json").read_text("utf-8"))
-    for rig in rig_names():
+    for rig in PUBLISHED_RIGS:
         ids = {e.id for e in harness.experiments_of(rig)}
         own = [row for row in results if row["id"] in ids]
         hold = sum(row["verdict"] != "differs" for row in own)

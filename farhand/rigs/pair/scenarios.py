@@ -43,7 +43,6 @@ PRESSING = (
     Move(8.5, 2.0, (PRESS, 0.0, 0.0), label="into the wall"),
     Move(13.0, 2.0, (-PRESS, 0.0, 0.0), label="out of the wall"),
 )
-SQUEEZES = ("9.5:set fingers.squeeze=1", "14:set fingers.squeeze=0")
 
 SCENARIOS = by_name(
     Scenario(
@@ -54,10 +53,13 @@ SCENARIOS = by_name(
     ),
     Scenario("free", "two moves in free space and back", 9.0, FREE),
     Scenario(
-        "press",
-        "the hand pushes straight into the wall and stays there",
-        6.0,
-        (Move(0.5, 2.0, (PRESS, 0.0, 0.0), label="into the wall"),),
+        "wall",
+        "the hand pushes the follower into the wall, waits and comes back",
+        8.0,
+        (
+            Move(0.5, 2.0, (PRESS, 0.0, 0.0), label="into the wall"),
+            Move(5.0, 2.0, (-PRESS, 0.0, 0.0), label="out of the wall"),
+        ),
     ),
     Scenario(
         "squeeze",
