@@ -7,7 +7,7 @@ it: followers stand still and give their inertia to the joint they follow, loops
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import mujoco
@@ -20,6 +20,7 @@ from farhand.robots.model_file import (
     TOOL,
     carriers,
     compile_spec,
+    jaws,
     joints_of_loop,
     joints_of_tendon,
     lock,
@@ -70,7 +71,7 @@ def joints_beyond_tool(model: mujoco.MjModel) -> list[int]:
 
 
 def settle_gripper(spec: mujoco.MjSpec, where: str) -> list[str]:
-    """Untie what does not move the tool, in place; what ties the arm itself stays.
+    """Untie the joints of grippers, in place; what ties the arm itself stays.
 
     Args:
         spec: a model with its tool.
@@ -79,19 +80,18 @@ def settle_gripper(spec: mujoco.MjSpec, where: str) -> list[str]:
     Returns:
         What was done, one line each.
     """
-    carrying = {joint.name for body in carriers(spec.site(TOOL).parent) for joint in body.joints}
-    looped = list(_open_loops(spec, carrying))
-    alone, followed = _followers(spec, carrying)
+    joints = _gripper_joints(spec)
+    looped = list(_open_loops(spec, joints))
+    alone, followed = _followers(spec, joints)
     followed = {name: tie for name, tie in followed.items() if not {name, tie[0]} & set(looped)}
     for key in spec.keys:
         key.qvel = key.act = key.ctrl = []
     _carry(spec, followed, where)
-    notes = list(_drop_tendons(spec, carrying))
+    notes = [*_drop_tendons(spec, joints), *_drop_springs(joints)]
     for equality in [one for one in spec.equalities if one.type == _EQUALITY.mjEQ_JOINT]:
         if {equality.name1, equality.name2} & {*alone, *followed}:
             spec.delete(equality)
     lock(spec, [*looped, *alone, *followed], where)
-    notes += _drop_springs(spec, carrying)
     if looped:
         notes.append(f"the gripper's closed loops are locked at zero: {', '.join(looped)}")
     if alone:
@@ -104,11 +104,19 @@ def settle_gripper(spec: mujoco.MjSpec, where: str) -> list[str]:
     return notes
 
 
-def _open_loops(spec: mujoco.MjSpec, carrying: set[str]) -> Iterator[str]:
+def _gripper_joints(spec: mujoco.MjSpec) -> list[mujoco.MjsJoint]:
+    """Joints beyond the link that has the tool and of jaws anywhere, but none that moves it."""
+    links = [body for body in carriers(spec.site(TOOL).parent) if body.joints]
+    carrying = [joint for body in links for joint in body.joints]
+    beyond = [joint for body in [*links[:1], *jaws(spec)] for joint in body.find_all("joint")]
+    return [joint for joint in spec.joints if joint in beyond and joint not in carrying]
+
+
+def _open_loops(spec: mujoco.MjSpec, ours: list[mujoco.MjsJoint]) -> Iterator[str]:
     """Remove constraints between bodies of the gripper, and name the joints of their loops."""
     for equality in list(spec.equalities):
         joints = joints_of_loop(spec, equality)
-        if joints and carrying.isdisjoint(joint.name for joint in joints):
+        if joints and all(joint in ours for joint in joints):
             for joint in joints:
                 joint.name = joint.name or f"unnamed {spec.joints.index(joint) + 1}"
                 yield joint.name
@@ -116,7 +124,7 @@ def _open_loops(spec: mujoco.MjSpec, carrying: set[str]) -> Iterator[str]:
 
 
 def _followers(
-    spec: mujoco.MjSpec, carrying: set[str]
+    spec: mujoco.MjSpec, ours: list[mujoco.MjsJoint]
 ) -> tuple[list[str], dict[str, tuple[str, float]]]:
     """Joints tied to the arm or to nothing, and joints that follow others within the gripper.
 
@@ -127,9 +135,11 @@ def _followers(
     ties: dict[str, tuple[str, float]] = {}
     for equality in spec.equalities:
         follower, leader, slope = equality.name1, equality.name2, float(equality.data[1])
-        if equality.type != _EQUALITY.mjEQ_JOINT or not equality.active or follower in carrying:
+        if equality.type != _EQUALITY.mjEQ_JOINT or not equality.active:
             continue
-        if leader in carrying or not leader:
+        if spec.joint(follower) not in ours:
+            continue
+        if not leader or spec.joint(leader) not in ours:
             alone.append(follower)
             continue
         # the joint that has a motor is the one to keep
@@ -202,11 +212,11 @@ def _parts(spec: mujoco.MjSpec, actuator: mujoco.MjsActuator) -> dict[str, float
     return {wrap.target.name: float(wrap.coef) for wrap in path}
 
 
-def _drop_tendons(spec: mujoco.MjSpec, carrying: set[str]) -> Iterator[str]:
+def _drop_tendons(spec: mujoco.MjSpec, ours: list[mujoco.MjsJoint]) -> Iterator[str]:
     """Remove tendons over joints of the gripper alone, with their motors and constraints."""
     for tendon in list(spec.tendons):
         joints = joints_of_tendon(tendon)
-        if None in joints or carrying & set(joints):
+        if not all(name is not None and spec.joint(name) in ours for name in joints):
             continue
         if any(np.any(getattr(tendon, field)) for field in TENDON_FORCES):
             yield f"forces inside the gripper's tendon {tendon.name or '(unnamed)'} are left out"
@@ -217,9 +227,9 @@ def _drop_tendons(spec: mujoco.MjSpec, carrying: set[str]) -> Iterator[str]:
             spec.delete(element)
 
 
-def _drop_springs(spec: mujoco.MjSpec, carrying: Iterable[str]) -> Iterator[str]:
-    for joint in spec.joints:
-        if joint.name not in carrying and (np.any(joint.stiffness) or np.any(joint.springdamper)):
+def _drop_springs(ours: list[mujoco.MjsJoint]) -> Iterator[str]:
+    for joint in ours:
+        if np.any(joint.stiffness) or np.any(joint.springdamper):
             joint.stiffness = np.zeros(np.shape(joint.stiffness))
             joint.springdamper = np.zeros(2)
             yield f"the spring of {joint.name or '(unnamed)'} in the gripper is left out"

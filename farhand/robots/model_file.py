@@ -114,11 +114,11 @@ def add_tool(spec: mujoco.MjSpec, what: str, advice: str) -> str:
         ModelError: the moving bodies branch, so that the end is not unique.
     """
     moving = [body for body in spec.bodies if moves(body)]
-    jaws = _jaws(spec)
-    chain = [body for body in moving if not any(_carries(jaw, body) for jaw in jaws)]
+    fingers = jaws(spec)
+    chain = [body for body in moving if not any(_carries(jaw, body) for jaw in fingers)]
     if not chain:
         # a single finger is an arm, too
-        chain, jaws = moving, []
+        chain, fingers = moving, []
     for name in TOOL_NAMES:
         sites = [one for one in spec.sites if one.parent in chain and _has_name(one, name)]
         if len(sites) == 1:
@@ -135,7 +135,7 @@ def add_tool(spec: mujoco.MjSpec, what: str, advice: str) -> str:
         raise ModelError(f"{what} {cause}: {advice}; its moving bodies: {names}")
     last.add_site(name=TOOL)
     where = f"at the origin of {_named(last)}, the last body"
-    gripper = " before the gripper" if jaws else ""
+    gripper = " before the gripper" if fingers else ""
     return f"{where}{gripper}: the model has no site named {TOOL!r}"
 
 
@@ -166,19 +166,19 @@ def _has_name(element: mujoco.MjsBody | mujoco.MjsSite, name: str) -> bool:
     return found == name or found.endswith(f"_{name}")
 
 
-def _jaws(spec: mujoco.MjSpec) -> list[mujoco.MjsBody]:
+def jaws(spec: mujoco.MjSpec) -> list[mujoco.MjsBody]:
     """Bodies whose joints open and close a gripper: by their names, or tied beside each other.
 
     A joint beyond which another one belongs to the arm is part of the arm, whatever ties it.
     """
     tied = _tied_joints(spec)
-    jaws: list[mujoco.MjsBody] = []
+    found: list[mujoco.MjsBody] = []
     for body in reversed(spec.bodies):
         beyond = [one for one in spec.bodies if one != body and one.joints and _carries(body, one)]
         is_tied = body.joints and all(joint in tied for joint in body.joints)
-        if is_jaw(body) or (is_tied and all(other in jaws for other in beyond)):
-            jaws.append(body)
-    return jaws[::-1]
+        if is_jaw(body) or (is_tied and all(other in found for other in beyond)):
+            found.append(body)
+    return found[::-1]
 
 
 def is_jaw(body: mujoco.MjsBody) -> bool:
@@ -196,11 +196,11 @@ def _tied_joints(spec: mujoco.MjSpec) -> list[mujoco.MjsJoint]:
     tied = []
     for equality in spec.equalities:
         tied += joints_of_loop(spec, equality)
-        first, second = spec.joint(equality.name1), spec.joint(equality.name2)
-        if equality.type == mujoco.mjtEq.mjEQ_JOINT and first is not None and second is not None:
-            bodies = first.parent, second.parent
+        if equality.type == mujoco.mjtEq.mjEQ_JOINT and equality.name2:
+            pair = [spec.joint(equality.name1), spec.joint(equality.name2)]
+            bodies = [joint.parent for joint in pair]
             if not (_carries(*bodies) or _carries(*bodies[::-1])):
-                tied += [first, second]
+                tied += pair
     return tied
 
 

@@ -11,7 +11,7 @@ import pytest
 from farhand.arm import Arm
 from farhand.errors import BadValue, ModelError, UnknownName
 from farhand.robots import check_robot, load_robot
-from tests.robots.own_files import CHAIN, URDF, refusal, write
+from tests.robots.own_files import BRANCHED, CHAIN, URDF, refusal, write
 from tests.robots.test_locking import GRIPPER
 from tests.robots.test_tool import JAW, ending
 
@@ -121,6 +121,13 @@ def test_forces_inside_the_gripper_are_left_out_and_said(
     robot = load_robot(write(tmp_path, GRIPPER.replace(old, new)))
     assert sum(word in note for note in robot.notes) == 1
     assert not robot.compile().jnt_stiffness.any()
+
+
+def test_a_spring_of_another_limb_is_still_refused(tmp_path: Path) -> None:
+    """A leg is no gripper, though it does not move the tool either."""
+    text = BRANCHED.replace('name="j3"', 'name="j3" stiffness="9"')
+    error = refusal(write(tmp_path, text, 'tool = { body = "lower" }'))
+    assert "joint j3 has stiffness 9" in str(error)
 
 
 def test_weightless_bodies_get_their_weight(tmp_path: Path) -> None:
