@@ -40,7 +40,12 @@ ROOT = Path(__file__).parents[1]
 OUT = Path("out") / "mutants"
 PAGE = Path("docs") / "results" / "mutants.md"
 EQUIVALENTS = Path("farhand_lab") / "mutants.toml"
-FOLDERS = tuple("coupling control mapping sensing friction safety link learning world loop".split())
+FOLDERS = (
+    *"coupling control mapping sensing friction safety link learning world loop".split(),
+    *("arm.py", "kernels.py", "rigid_body.py"),
+)
+"""Of ``farhand``; the single files are what the compiled functions share."""
+
 FURTHER = ("loop", "link", "rigs")
 """Test folders that also count, beside the folder's own."""
 
@@ -65,6 +70,9 @@ SYMMETRIC = {*EXTREMES, "isinstance", "hasattr", "getattr", "hypot", "isclose", 
 SHAPES = {"zeros", "ones", "empty", "eye", "full", "range", "reshape", "repeat", "round"}
 TOLERANCE = 1e-5
 """Constants below are tolerances, whose double is as good."""
+
+PLAIN = {"NUMBA_DISABLE_JIT": "1"}
+"""Compiled functions as plain Python, whose lines can be followed."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +303,8 @@ def in_child(work: Callable[[], Any], tree: Path, seconds: float, numba: dict[st
 def run_tests(tests: list[str]) -> list[str]:
     """The first tests that fail; one file at a time, in the order of the list."""
     for file in dict.fromkeys(test.partition("::")[0] for test in tests):
-        reports, chosen = Reports(), [t for t in tests if t.startswith(f"{file}::")]
+        # A file that cannot be collected fails by its name alone.
+        reports, chosen = Reports(), [t for t in tests if t.partition("::")[0] == file]
         code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *chosen], plugins=[reports])
         if code:
             return reports.failed or chosen
@@ -351,7 +360,7 @@ class Bench:
         self.options = options
         self.tree = copy_project(ROOT / OUT / f"tree-{number}")
         self.numba = {"NUMBA_CACHE_DIR": str(ROOT / OUT / f"numba-{number}")}
-        self.confirmed: set[str] = set()
+        self.confirmed: set[tuple[str, bool]] = set()
 
     def record(self, file: str) -> None:
         """Find out which lines the tests of a file reach, once per state of the code."""
@@ -361,7 +370,7 @@ class Bench:
         limit, rows = self.options.test_seconds, dict[str, Any]()
         # Without numba's compiler lines can be followed, and take their time. Tests that need the
         # compiler, or its speed, are followed outside of kernels.
-        for settings in ({"NUMBA_DISABLE_JIT": "1"}, self.numba):
+        for settings in (PLAIN, self.numba):
             if not rows or None in rows.values():
                 found = in_child(lambda: reach(file, limit), self.tree, 100.0 * limit, settings)
                 rows = (found or {}) | {test: row for test, row in rows.items() if row}
@@ -379,28 +388,31 @@ class Bench:
         """Its verdict, and the test that caught it."""
         place = self.tree / mutant.file
         whole, times = place.read_text(), place.stat()
-        compiles = "numba" in whole
+        # Compiled functions keep a copy of those they call: numba would not see that one changed.
+        # The tests that reach their lines were found without its compiler, too.
+        numba = PLAIN if "@compiled" in whole else self.numba
         while tests:
-            with tempfile.TemporaryDirectory() as fresh:
-                numba = {"NUMBA_CACHE_DIR": fresh} if compiles else self.numba
-                place.write_text(mutant.text)
-                limit = 3.0 * seconds + self.options.spare
-                failed = in_child(partial(run_tests, tests), self.tree, limit, numba)
+            place.write_text(mutant.text)
+            limit = 3.0 * seconds + self.options.spare
+            failed = in_child(partial(run_tests, tests), self.tree, limit, numba)
             place.write_text(whole)
             # numba knows its source by time and size
             os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
             if not failed:
                 return ("caught", "time limit") if failed is None else ("survived", "")
-            if self.confirmed.issuperset(failed) or self._passes(failed):
+            if self._passes(failed, numba):
                 return "caught", failed[0]
             tests = [test for test in tests if test not in failed]
         return "survived", ""
 
-    def _passes(self, tests: list[str]) -> bool:
+    def _passes(self, tests: list[str], numba: dict[str, str]) -> bool:
         """Whether tests pass on the whole code, now and as fast: otherwise they judge nothing."""
-        passes = in_child(lambda: run_tests(tests), self.tree, 300.0, self.numba) == []
-        self.confirmed.update(tests if passes else ())
-        return passes
+        asked = {(test, numba is PLAIN) for test in tests}
+        if not asked <= self.confirmed:
+            if in_child(lambda: run_tests(tests), self.tree, 300.0, numba) != []:
+                return False
+            self.confirmed |= asked
+        return True
 
 
 @cache
@@ -417,7 +429,10 @@ def digest(file: str) -> str:
 
 def files_of(folder: str) -> list[str]:
     """The test files of a folder, from the root of the project."""
-    return [str(p.relative_to(ROOT)) for p in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
+    found = sorted((ROOT / "tests" / folder).rglob("test_*.py"))
+    if folder.endswith(".py"):
+        found = [ROOT / "tests" / name for name in ("test_arm.py", "test_compiled.py")]
+    return [str(path.relative_to(ROOT)) for path in found if path.exists()]
 
 
 def tests_for(mutant: Mutant, reached: dict[str, Any], budget: float) -> tuple[list[str], float]:
@@ -434,7 +449,8 @@ def tests_for(mutant: Mutant, reached: dict[str, Any], budget: float) -> tuple[l
 
 def sources(folder: str) -> list[Mutant]:
     """All mutants of a folder, those of the sample first."""
-    files = sorted((ROOT / "farhand" / folder).rglob("*.py"))
+    place = ROOT / "farhand" / folder
+    files = [place] if place.is_file() else sorted(place.rglob("*.py"))
     found = [m for p in files for m in mutants_of(str(p.relative_to(ROOT)), p.read_text())]
     return sorted(found, key=lambda mutant: mutant.id)
 
@@ -475,7 +491,7 @@ def page(results: dict[str, dict[str, str]]) -> str:
     """The page of results."""
     reasons = equivalents()
     rows, survivors, marked = [], list[str](), list[str]()
-    sums = [0, 0, 0, 0]
+    sums, commits = [0, 0, 0, 0], set[str]()
     for folder in FOLDERS:
         judged = [mutant for mutant in sources(folder) if mutant.id in results]
         if not judged:
@@ -489,9 +505,11 @@ def page(results: dict[str, dict[str, str]]) -> str:
                 survivors.append(f"{line} ({mutant.kind})")
         counts = [len(verdicts), *map(verdicts.count, ("caught", "equivalent", "survived"))]
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
-        rows.append(_row(f"`farhand/{folder}`", counts))
+        judged_at = {results[mutant.id].get("commit", "–") for mutant in judged}
+        commits |= judged_at
+        rows.append(_row(f"`farhand/{folder}`", counts, judged_at))
     return PAGE_TEXT.format(
-        rows="\n".join([*rows, _row("**all**", sums)]),
+        rows="\n".join([*rows, _row("**all**", sums, commits)]),
         survivors="\n".join(survivors) or "None.",
         equivalents="\n".join(marked) or "None.",
     )
@@ -501,19 +519,21 @@ def _by_place(pair: tuple[Mutant, str]) -> tuple[str, int, str]:
     return pair[0].file, pair[0].line, pair[0].id
 
 
-def _row(name: str, counts: list[int]) -> str:
+def _row(name: str, counts: list[int], commits: set[str]) -> str:
     score = counts[1] / max(counts[1] + counts[3], 1)
-    return f"| {name} | {' | '.join(map(str, counts))} | {100 * score:.0f} % |"
+    numbers = " | ".join(map(str, counts))
+    return f"| {name} | {numbers} | {100 * score:.0f} % | {', '.join(sorted(commits))} |"
 
 
 PAGE_TEXT = """# Mutants
 
 `make mutants` writes this page; do not edit it by hand. Each mutant is one small change to a copy
 of the library: a sign, a factor, a constant, a comparison, two arguments exchanged, a term dropped.
-The tests that reach the line must notice. The score is caught / (caught + survived).
+The tests that reach the line must notice. The score is caught / (caught + survived). The last
+column has the commits at which they were judged; lines that changed since are left out.
 
-| folder | mutants | caught | equivalent | survived | score |
-| --- | ---: | ---: | ---: | ---: | ---: |
+| folder | mutants | caught | equivalent | survived | score | judged at |
+| --- | ---: | ---: | ---: | ---: | ---: | --- |
 {rows}
 
 ## Survivors
@@ -529,11 +549,11 @@ Changes that no test can notice, or that change nothing of interest; the reasons
 """
 
 
-def main(words: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Judge a sample of mutants per folder and write the page of results."""
     parser = argparse.ArgumentParser(prog="mutants", description=main.__doc__)
     add = parser.add_argument
-    add("--folder", action="append", choices=FOLDERS, help="of farhand/; may be repeated")
+    add("--folder", action="append", choices=FOLDERS, help="of farhand; may be repeated")
     add("--limit", type=int, default=60, metavar="N", help="mutants per folder (60)")
     add("--resume", action="store_true", help="keep what was caught, or has no new tests")
     add("--own", action="store_true", help=f"without the tests of {', '.join(FURTHER)}")
@@ -541,19 +561,22 @@ def main(words: list[str] | None = None) -> None:
     add("--seconds", type=float, default=60.0, help="time of all tests per mutant, [s] (60)")
     add("--test-seconds", type=float, default=10.0, help="leave out slower tests, [s] (10)")
     add("--spare", type=float, default=30.0, help="time limit beside thrice the tests', [s] (30)")
-    options = parser.parse_args(words)
+    options = parser.parse_args(arguments)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("COVERAGE_CORE", "ctrace")  # the only one that tells tests apart
     _import_libraries()
     (ROOT / OUT).mkdir(parents=True, exist_ok=True)
     folders = options.folder or FOLDERS
     wanted = dict.fromkeys([*folders, *(() if options.own else FURTHER)])
-    files = [file for folder in wanted for file in files_of(folder)]
+    files = list(dict.fromkeys(file for folder in wanted for file in files_of(folder)))
     mutants = [mutant for folder in folders for mutant in sources(folder)[: options.limit]]
     # Copies and hashes before anything runs: the project may change meanwhile.
     benches = [Bench(number, options) for number in range(options.jobs)]
     records = [ROOT / OUT / "reach" / f"{digest(file)}.json" for file in files]
     earlier, marked = kept() if options.resume else {}, equivalents()
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    commit = commit.strip() or "–"
 
     def record(number: int) -> None:
         for file in files[number :: options.jobs]:
@@ -571,7 +594,7 @@ def main(words: list[str] | None = None) -> None:
                 continue
             else:
                 verdict, by = benches[number].judge(mutant, tests, seconds)
-            row = {"id": mutant.id, "verdict": verdict, "by": by, "key": key}
+            row = {"id": mutant.id, "verdict": verdict, "by": by, "key": key, "commit": commit}
             with (ROOT / OUT / "results.jsonl").open("a") as stream:
                 stream.write(json.dumps(row) + "\n")
             print(f"{verdict:10} {mutant.file}:{mutant.line} {mutant.after}  [{by}]", flush=True)

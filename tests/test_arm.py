@@ -8,6 +8,7 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.errors import BadValue, ModelError
+from farhand.rigid_body import joint_torque
 from farhand.robots import Placement, load_robot
 
 MASS = '<inertial pos="0.02 -0.03 0.1" mass="1.5" fullinertia="0.02 0.03 0.04 0.001 -0.002 0.003"/>'
@@ -21,6 +22,10 @@ FILES = {
     "slide-and-hinge": f"""<mujoco><worldbody><body name="a"><joint type="slide" axis="0 0 1" damping="3"/>{MASS}
         <body name="b" pos="0.2 0 0"><joint axis="0 1 0" damping="0.5"/>{MASS}<site name="tool" pos="0.4 0 0.1"/></body>
         </body></worldbody></mujoco>""",
+    "hinge-and-slide": f"""<mujoco><worldbody><body name="a"><joint axis="0 0.6 0.8"/>{MASS}
+        <body name="b" pos="0.2 0 0" euler="20 30 40"><joint type="slide" axis="0.6 0.8 0"/>{MASS}
+        <body name="c" pos="0.1 0.1 0"><joint axis="0 0 1"/>{MASS}<site name="tool" pos="0.4 0 0.1"/></body>
+        </body></body></worldbody></mujoco>""",
 }
 NAMES = ["ur5e", "point3", *FILES]
 PLACEMENT = Placement((0.3, -0.2, 0.1), (0.1, 0.2, 0.3, 0.9))
@@ -157,6 +162,32 @@ def test_the_arrays_are_live_views_of_the_last_update(arm):
     assert np.abs(kept - arm.position).max() > 1e-3
 
 
+def test_the_joined_arrays_are_their_parts_in_order(arm):
+    """Motion, pose and what is recorded; a rotation goes column by column."""
+    q, v = next(states(arm))
+    arm.update(q, v)
+    motion = [*q, *v]
+    pose = [*arm.position, *arm.rotation.T.reshape(9), *arm.twist]
+    np.testing.assert_array_equal(arm.motion, motion)
+    np.testing.assert_array_equal(arm.pose, pose)
+    np.testing.assert_array_equal(arm.recorded, motion + pose)
+
+
+@pytest.mark.parametrize("name", ["ur5e", "rx160"])
+def test_taking_a_sample_over_is_an_update(name):
+    """Springs included; bounds of another robot take nothing over."""
+    arm, updated = (Arm.of(load_robot(name), PLACEMENT) for _ in range(2))
+    q, v = next(states(arm))
+    values, bounds = np.concatenate([q, v, np.zeros(6)]), np.zeros((4, 18))
+    bounds[2, :3], bounds[3, :3] = -9.0, 9.0
+    before = arm.state.copy()
+    assert arm.take(values, bounds[:, 1:]) == 0
+    np.testing.assert_array_equal(arm.state, before)
+    assert arm.take(values, bounds) == 1
+    updated.update(q, v)
+    np.testing.assert_array_equal(arm.state, updated.state)
+
+
 def test_an_update_does_not_keep_the_callers_arrays():
     """A plant reuses its sample."""
     arm = Arm.of(load_robot("ur5e"))
@@ -183,6 +214,17 @@ def test_the_task_inertia_is_the_mass_a_force_at_the_tool_meets():
     acceleration = arm.J @ np.linalg.solve(arm.M, arm.J.T @ wrench)
     np.testing.assert_allclose(arm.task_inertia() @ acceleration, wrench, atol=1e-9)
     np.testing.assert_allclose(arm.task_inertia(), arm.task_inertia().T, atol=1e-9)
+
+
+def test_the_torque_that_exerts_a_wrench_does_its_work_and_carries_the_arm(arm):
+    """In whichever direction the joints move: τ v = w ẋ + g v."""
+    wrench = np.array([3.0, -2.0, 5.0, 0.4, -0.7, 0.2])
+    torque = np.zeros(arm.nv)
+    for q, v in states(arm):
+        arm.update(q, v)
+        joint_torque(wrench, arm.state, arm.nq, torque)
+        work = wrench @ arm.twist + arm.gravity @ v
+        assert torque @ v == pytest.approx(work, rel=1e-9, abs=1e-9)
 
 
 def test_a_model_without_the_tool_frame_is_refused_with_the_frames_it_has():

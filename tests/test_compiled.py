@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-from farhand import compiled, rigid_body
+from farhand import compiled, kernels, rigid_body
 from farhand.arm import Arm
 from farhand.control.trajectory.kernels import displacement
 from farhand.control.trajectory.paths import HandPath, Move
@@ -180,21 +182,36 @@ def test_the_plain_form_gives_the_same_numbers(name):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
 
-def test_a_solution_solves():
-    """Against LAPACK."""
+def kernels_of(monkeypatch: pytest.MonkeyPatch, numba: bool) -> ModuleType:
+    """The shared functions as a process with or without numba has them."""
+    if numba:
+        return kernels
+    monkeypatch.setattr(compiled, "enabled", lambda: False)
+    spec = importlib.util.find_spec(kernels.__name__)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("numba", [True, False])
+def test_a_solution_solves(monkeypatch, numba):
+    """Against NumPy's own, by elimination."""
+    made = kernels_of(monkeypatch, numba)
     _, rng = sample()
     A = rng.normal(size=(6, 6))
     A, B = A @ A.T + np.eye(6), rng.normal(size=(6, 3))
     right = np.linalg.solve(A, B)
-    np.testing.assert_allclose(solve(A.copy(), B.copy()), right, rtol=1e-10)
-    np.testing.assert_allclose(products(A, B.copy()), B.T @ right, rtol=1e-10)
+    np.testing.assert_allclose(made.solve(A.copy(), B.copy()), right, rtol=1e-10)
+    np.testing.assert_allclose(made.products(A, B.copy()), B.T @ right, rtol=1e-10)
+    np.testing.assert_allclose(made.multiply(A, B), A.dot(B), rtol=1e-10)
 
 
+@pytest.mark.parametrize("axis", [(0.6, -0.64, 0.48), (-1.0, 0, 0), (0, -1.0, 0), (0, 0, -1.0)])
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-3, 1.0, 3.0, np.pi - 1e-7, np.pi - 1e-12])
-def test_a_rotation_vector_is_that_of_pinocchio(angle):
-    """Also next to none and to a half turn."""
-    axis = np.array([0.6, -0.64, 0.48])
-    R, found = rotation_from_vector(angle * axis), np.zeros(3)
+def test_a_rotation_vector_is_that_of_pinocchio(angle, axis):
+    """Also next to none and to a half turn, and about an axis of the frame."""
+    R, found = rotation_from_vector(angle * np.array(axis)), np.zeros(3)
     rotation_log(R, found)
     np.testing.assert_allclose(np.abs(found), np.abs(rotation_vector(R)), atol=2e-7)
     np.testing.assert_allclose(rotation_from_vector(found), R, atol=1e-9)

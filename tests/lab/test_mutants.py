@@ -103,6 +103,14 @@ def test_the_quickest_tests_that_reach_the_line_come_first():
     assert mutants.tests_for(constant, reached, 5.0)[0] == ["elsewhere", "quick"]
 
 
+def test_a_file_that_cannot_be_collected_is_tried_again_and_no_other(monkeypatch):
+    """It fails by its name; without a name pytest would run every test there is."""
+    asked: list[list[str]] = []
+    monkeypatch.setattr(pytest, "main", lambda words, plugins: asked.append(words[4:]))
+    assert mutants.run_tests(["tests/a.py", "tests/b.py::test_one", "tests/b.py::test_two"]) == []
+    assert asked == [["tests/a.py"], ["tests/b.py::test_one", "tests/b.py::test_two"]]
+
+
 def test_every_line_that_is_marked_as_equivalent_exists():
     """A mark outlives its line otherwise."""
     marked = mutants.equivalents()
@@ -110,7 +118,24 @@ def test_every_line_that_is_marked_as_equivalent_exists():
     assert set(marked) <= known and all(reason.endswith(".") for reason in marked.values())
 
 
+SHARED = """
+from farhand.compiled import compiled
+
+
+@compiled
+def double(a):
+    return 2.0 * a
+"""
 CODE = """
+from farhand.compiled import compiled
+from farhand.kernels import double
+
+
+@compiled
+def quadruple(a):
+    return double(double(a))
+
+
 def area(a, b):
     return a * b
 
@@ -125,7 +150,11 @@ def down(a):
     return a
 """
 TESTS = """
-from farhand.world.code import area, down, unchecked
+from farhand.world.code import area, down, quadruple, unchecked
+
+
+def test_quadruple():
+    assert quadruple(1.5) == 6.0
 
 
 def test_area():
@@ -142,10 +171,15 @@ def test_down():
 
 
 def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
-    """Checked code catches, code that only runs does not, and a loop without end is caught."""
+    """Checked code catches, code that only runs does not, and a loop without end is caught.
+
+    A compiled function that another one calls is caught where the other one is checked.
+    """
     pytest.importorskip("coverage")
     for name, text in {
         "farhand/__init__.py": "",
+        "farhand/compiled.py": "from numba import njit\n\ncompiled = njit(cache=True)\n",
+        "farhand/kernels.py": SHARED,
         "farhand/world/__init__.py": "",
         "farhand/world/code.py": CODE,
         "tests/world/test_code.py": TESTS,
@@ -156,7 +190,8 @@ def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    words = ["--folder", "world", "--own", "--seconds", "1", "--spare", "1"]
+    words = ["--folder", "world", "--folder", "kernels.py", "--own"]
+    words += ["--seconds", "1", "--spare", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "farhand_lab.mutants", *words],
         cwd=tmp_path,
@@ -170,6 +205,8 @@ def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
     assert ("caught", "return a / b  [tests/world/test_code.py::test_area]") in verdicts
     assert ("caught", "a += 1  [time limit]") in verdicts
     assert ("survived", "return a - 1  []") in verdicts
+    quadruple = "[tests/world/test_code.py::test_quadruple]"
+    assert ("caught", f"return 2.0 / a  {quadruple}") in verdicts
     assert (tmp_path / "farhand/world/code.py").read_text() == CODE
     page = (tmp_path / "docs/results/mutants.md").read_text(encoding="utf-8")
     assert "`return a + 1` → `return a - 1` (sign)" in page

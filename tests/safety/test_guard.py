@@ -354,6 +354,39 @@ def test_a_value_alone_trips_beyond_its_limit_and_up_to_it_takes_the_short_way(i
         guard.reset()
 
 
+@pytest.mark.parametrize("index", range(18))
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_arm_takes_over_at_once_only_what_breaks_no_limit(arm, index, sign):
+    """The compiled short way, which asks no guard: position, speed, force and moment alone."""
+    guard, middle = lopsided()
+    half = 0.5 * (LOPSIDED.upper - LOPSIDED.lower)
+    limits = np.concatenate([half, LOPSIDED.velocity, [30.0] * 3, [0.4] * 3])
+    rest = np.concatenate([middle, np.zeros(12)])
+    for share in (0.999, 1.001, 1.3, 3.0, np.nan):
+        arm.update(GOOD_Q, np.zeros(6))
+        values = rest.copy()
+        values[index] += sign * share * limits[index]
+        within = share < 1.0
+        assert arm.take(values, guard.bounds) == within
+        np.testing.assert_array_equal(arm.motion[:6], values[:6] if within else GOOD_Q)
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize(("side", "outside"), [("low", 1.0), ("high", -1.0)])
+def test_an_arm_that_takes_a_sample_over_says_if_its_tool_is_outside(arm, axis, side, outside):
+    """One side of the workspace at a time, a millimetre inside and outside of it."""
+    values = np.concatenate([GOOD_Q, np.zeros(12)])
+    arm.update(GOOD_Q, np.zeros(6))
+    at = arm.position.copy()
+    for sign, answer in ((outside, 2), (-outside, 1)):
+        guard = Guard()
+        guard.watch(UR5E.limits)
+        getattr(guard, side)[axis] = at[axis] + 1e-3 * sign
+        guard.refresh()
+        assert arm.take(values, guard.bounds) == answer
+    assert arm.take(values[1:], guard.bounds) == 0
+
+
 @pytest.mark.parametrize("index", range(6))
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_torque_alone_is_cut_beyond_its_limit_and_not_before(index, sign):
