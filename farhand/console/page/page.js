@@ -4,6 +4,7 @@
 (() => {
   const SILENT_MS = 2500;       // without a word from the server, the picture counts as old
   const DEAD_MS = 10000;        // then the line counts as dead even if nobody has closed it
+  const ANSWER_MS = 1000;       // in which the server says that it has a stop
   const KEEP_S = 120;           // of plotted signals
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6e6e78"];
   const CAMERA_KEYS = new Set(["KeyW", "KeyA", "KeyS", "KeyD", "KeyQ", "KeyE",
@@ -25,6 +26,7 @@
     line = new WebSocket(location.origin.replace(/^http/, "ws") + "/farhand/live");
     line.onopen = () => {
       heard = performance.now();
+      stops.send();
       ask("hello", { name: kept("name") || "", narrow: narrow() });
       plots.tell();
     };
@@ -32,6 +34,8 @@
       heard = performance.now();
       if (lost) uncover();
       const said = JSON.parse(event.data);
+      if (said.stopped) { stops.end(said.stopped); return; }
+      stops.repeat();
       if (said.about) { about = said.about; plots.begin(); lesson.begin(); moments.begin(); }
       if (said.plot) plots.take(said.plot);
       wheel = said.wheel;
@@ -42,7 +46,41 @@
   function ask(what, value) {
     if (line && line.readyState === WebSocket.OPEN) line.send(JSON.stringify({ do: what, value }));
   }
-  const stop = () => ask("stop");
+
+  // A stop is kept until the server says that it has it, also while the page is loaded again. So one that is
+  // pressed while the connection is down is not lost: it is the first thing sent when the connection is back.
+  const stops = {
+    pressed: null, sent: 0,  // both by Date.now()
+    begin() { try { this.pressed = Number(sessionStorage.getItem("farhand.stop")) || null; } catch { /* private */ } },
+    keep(pressed) {
+      this.pressed = pressed;
+      try { sessionStorage.setItem("farhand.stop", pressed ?? ""); } catch { /* a private window */ }
+      this.show();
+    },
+    press() { this.keep(Date.now()); this.send(); },
+    send() {
+      if (this.pressed === null) return;
+      this.sent = Date.now();
+      ask("stop", this.pressed);
+    },
+    repeat() { if (Date.now() - this.sent > ANSWER_MS) this.send(); },
+    end(pressed) {
+      if (pressed !== this.pressed) return;
+      this.keep(null);
+      const late = Date.now() - pressed;
+      if (late < ANSWER_MS) return;
+      this.tell(`Your STOP came ${Math.round(late / 1000)} s late: the connection was down.`);
+      setTimeout(() => this.tell(""), 60000);
+    },
+    tell(text) { find("fh-late").textContent = text; find("fh-late").hidden = !text; },
+    show() {
+      const age = this.pressed === null ? 0 : Date.now() - this.pressed, seconds = Math.round(age / 1000);
+      if (age > ANSWER_MS) this.tell(`STOP pressed ${seconds} s ago: no answer yet. Use the stop at the robot.`);
+      find("fh-kept").textContent = this.pressed === null ? "" :
+        `STOP pressed ${seconds} s ago. It has not reached the arms. It is sent as soon as the connection is back.`;
+    },
+  };
+  const stop = () => stops.press();
 
   // A page that has lost its server may show an arm that has long moved on. It is covered, says so,
   // and is loaded again as soon as the server answers: nothing of the old state can remain. A server
@@ -51,6 +89,7 @@
     const late = performance.now() - heard > SILENT_MS;
     // Messages that wait behind a slow picture are taken first
     if (late && !lost) setTimeout(() => { if (performance.now() - heard > SILENT_MS) cover(); }, 50);
+    stops.show();
     if (lost) find("fh-age").textContent = `The picture is ${Math.round((performance.now() - heard) / 1000)} s old.`;
   }, 250);
   function cover() {
@@ -93,6 +132,7 @@
       make("span", { id: "fh-state", class: "fh-chip", role: "status" }, "waiting for the arms"),
       make("span", { id: "fh-calm", class: "fh-chip", hidden: "", title: "predicted for this law, hand, wall and delay" }),
       make("span", { id: "fh-warning", class: "fh-chip", role: "alert", hidden: "" }),
+      make("span", { id: "fh-late", class: "fh-chip", role: "alert", hidden: "" }),
       make("span", { id: "fh-driver", class: "fh-chip fh-wide" }),
       button("Take the wheel", () => ask("drive"), { id: "fh-take", hidden: "" }),
       button("Lesson", () => lesson.toggle(), { id: "fh-teach", class: "fh-wide", hidden: "", "aria-pressed": "false" }),
@@ -104,12 +144,14 @@
     const cover = make("div", { id: "fh-cover", class: "fh", role: "alert" }, make("div", {},
       make("strong", {}, "Connection lost"),
       make("p", {}, "STOP does not reach the arms from here. Use the stop at the robot."),
-      make("p", { id: "fh-age" }), make("p", { id: "fh-why" }, "Trying again …")));
+      make("p", { id: "fh-age" }), make("p", { id: "fh-why" }, "Trying again …"),
+      button("STOP as soon as the connection is back (Esc)", stop), make("p", { id: "fh-kept" })));
     document.body.append(make("div", { id: "fh-frame" }), bar,
       make("button", { id: "fh-stop", class: "fh", type: "button", onclick: stop }, "STOP", make("i", {}, " (Esc)")),
       make("div", { id: "fh-strip", class: "fh" }), make("div", { id: "fh-lesson", class: "fh" }), cover);
     plots.build();
     cues.build();
+    stops.begin();
     open();
     new MutationObserver(label).observe(document.body, { childList: true, subtree: true });
   }
@@ -158,6 +200,7 @@
     if (CAMERA_KEYS.has(event.code) || nudge) event.stopImmediatePropagation();
     if (nudge) { event.preventDefault(); ask("nudge", nudge); }
     else if (view) ask("view", view);
+    else if (what === "stop") stop();
     else if (what === "hold") ask("hold");
     else if (what && !event.repeat) ask(what);
   }, true);
