@@ -240,6 +240,7 @@ def about(scene: Scene, source: Source, live: bool = True) -> dict[str, Any]:
         "rig": scene["rig"],
         "law": scene["law"],
         "live": live,
+        "coupled": coupled,
         "most": hands[0]["most"] if hands else USUAL_FORCE,
         "signals": signals_of(source),
         "least": dict.fromkeys(forces, 5.0) | LEAST,

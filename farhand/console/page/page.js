@@ -133,13 +133,13 @@
       make("span", { id: "fh-calm", class: "fh-chip", hidden: "", title: "predicted for this law, hand, wall and delay" }),
       make("span", { id: "fh-warning", class: "fh-chip", role: "alert", hidden: "" }),
       make("span", { id: "fh-late", class: "fh-chip", role: "alert", hidden: "" }),
-      make("span", { id: "fh-driver", class: "fh-chip fh-wide" }),
+      make("span", { id: "fh-driver", class: "fh-chip" }),
       button("Take the wheel", () => ask("drive"), { id: "fh-take", hidden: "" }),
-      button("Lesson", () => lesson.toggle(), { id: "fh-teach", class: "fh-wide", hidden: "", "aria-pressed": "false" }),
+      button("Lesson", () => lesson.toggle(), { id: "fh-teach", hidden: "", "aria-pressed": "false" }),
       button("Plots", () => plots.toggle(), { id: "fh-plots", class: "fh-wide", "aria-pressed": "false" }),
       button("Copy link", () => moments.copy(), { id: "fh-link", class: "fh-wide", hidden: "",
         title: "to this moment of the recording" }),
-      button("Sound", () => cues.sound(), { id: "fh-sound", class: "fh-wide", "aria-pressed": "false",
+      button("Sound", () => cues.sound(), { id: "fh-sound", "aria-pressed": "false",
         title: "a click at contact, a hum that follows the force, and vibration where there is some" }));
     const cover = make("div", { id: "fh-cover", class: "fh", role: "alert" }, make("div", {},
       make("strong", {}, "Connection lost"),
@@ -166,7 +166,7 @@
     const chip = find("fh-state");
     chip.dataset.mode = next.ended ? "ended" : next.trip ? "stopped" : next.mode;
     chip.textContent = next.ended ? "the run has ended" :
-      next.trip ? `Stopped: ${next.trip}. Reset (X), then Engage (E).` : next.words || next.mode;
+      next.trip ? `Stopped: ${next.trip}. Reset (X), then ${about.coupled ? "Engage (E)" : "Play again"}.` : next.words || next.mode;
     find("fh-warning").hidden = !next.warning;
     find("fh-warning").textContent = next.warning || "";
     find("fh-stop").hidden = !about.live;
