@@ -152,6 +152,7 @@
     plots.build();
     cues.build();
     stops.begin();
+    document.body.addEventListener("keydown", (event) => { if (steering(event.target)) event.stopPropagation(); });
     open();
     new MutationObserver(label).observe(document.body, { childList: true, subtree: true });
   }
@@ -191,11 +192,14 @@
   // ---------------------------------------------------------------- keys
   const typing = (target) => target instanceof Element &&
     !!target.closest("input, textarea, select, [contenteditable=true], [role=combobox], [role=listbox]");
+  // Arrows on a slider or a tab are its own; only the camera must not hear them
+  const steering = (target) => target instanceof Element && !!target.closest("[role=slider], [role=tab]");
   window.addEventListener("keydown", (event) => {
     // Escape stops from anywhere: a field, an open menu, the palette. It still closes them too.
     if (event.key === "Escape") { stop(); return; }
     if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
     const nudge = NUDGES[event.code], what = KEYS[event.key.toLowerCase()], view = VIEWS[event.key.toLowerCase()];
+    if (nudge && steering(event.target)) return;
     // The hand's keys are the hand's: viser would turn the camera with the same ones
     if (CAMERA_KEYS.has(event.code) || nudge) event.stopImmediatePropagation();
     if (nudge) { event.preventDefault(); ask("nudge", nudge); }
