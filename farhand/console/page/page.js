@@ -469,7 +469,10 @@
     check(next) {
       if (!document.body.classList.contains("fh-teaching")) return;
       const step = about.lesson[this.step], word = find("fh-step");
-      if (step && step.seen && word && next[step.seen]) { word.className = "fh-done"; word.textContent = step.done; }
+      if (!step || !word || word.className === "fh-done") return;
+      // A guard that stops the arms ends the shaking, too; without a word the lesson would seem stuck
+      word.textContent = next.trip ? step.stopped || about.lesson_stopped : "";
+      if (step.seen && next[step.seen]) { word.className = "fh-done"; word.textContent = step.done; }
     },
   };
 
