@@ -9,7 +9,7 @@ import pytest
 
 from farhand.console.serve import Tokens
 from farhand.rigs import rig_names
-from tests.browser.visiting import Run, Visitor, eventually
+from tests.browser.visiting import Run, Visitor, Wire, eventually
 
 pytestmark = pytest.mark.browser
 
@@ -151,3 +151,32 @@ def test_a_lost_connection_covers_the_picture_and_comes_back(browser):
     finally:
         visitor.page.close()
         again.close()
+
+
+@pytest.mark.parametrize("silent", [True, False], ids=["before it is noticed", "while it is down"])
+def test_a_stop_pressed_while_the_line_is_down_is_the_first_thing_sent(browser, run, silent):
+    """The page says that it has not arrived, keeps it over its reload, and says it was late."""
+    wire = Wire(run.served.address)
+    visitor = Visitor(browser, wire.address)
+    try:
+        assert eventually(lambda: "engaged" in visitor.text())
+        (wire.silence if silent else wire.cut)()
+        if not silent:
+            visitor.page.locator("#fh-cover").wait_for(state="visible")
+        visitor.page.keyboard.press("Escape")
+        if silent:
+            wire.cut()  # what was on its way is lost
+        kept = visitor.page.locator("#fh-kept", has_text="It has not reached the arms")
+        kept.wait_for(state="visible")
+        assert run.rig.session.trips == []
+        wire.mend()
+        assert eventually(lambda: len(run.rig.session.trips) == 2)
+        late = visitor.page.locator("#fh-late", has_text="s late: the connection was down")
+        late.wait_for(state="visible")
+        run.rig.session.commands.post("reset")
+        visitor.page.reload()
+        assert eventually(lambda: "apart" in visitor.text())
+        assert [e.request.name for e in run.rig.session.commands.log].count("stop") == 1
+    finally:
+        visitor.page.close()
+        wire.close()
