@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from farhand.loop.target import KEPT_FROM_LIMIT, accept_targets
+from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
+from farhand.running.rerun import record, rerun
 from farhand.spatial import quaternion_from_rotation, rotation_from_vector
 
 RELEASED = [("wall.present", False), ("hand.open", True)]
@@ -214,3 +216,16 @@ def test_arms_that_take_velocities_go_to_targets_too():
     assert driven.session.trips == []
     np.testing.assert_allclose(driven.arm.q, start + 0.2, atol=0.05)
     driven.rig.close()
+
+
+def test_a_recording_of_a_driven_run_is_run_again_to_the_bit(tmp_path):
+    """Targets are commands, and commands are recorded."""
+    driven = Driven()
+    goals = driven.arm.q + np.random.default_rng(2).uniform(-0.5, 0.5, (10, 6))
+    for index, goal in enumerate(goals):
+        at_ns = (500 + 100 * index) * 1_000_000
+        driven.session.commands.post("set", "follower.target.joints", goal.tolist(), at_ns)
+    path = record(driven.rig, tmp_path / "driven.mcap", 2.0)
+    again = rerun(load(path))
+    assert again.exact
+    assert again.commands > 10
