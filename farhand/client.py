@@ -35,6 +35,7 @@ Array = NDArray[np.float64]
 
 MAX_MESSAGE_BYTES = 8192
 ANSWER_TIMEOUT_S = 5.0
+END_TIMEOUT_S = 60.0
 POLL_PERIOD_S = 0.02
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -272,9 +273,12 @@ class Client:
         return self._command("set", f"{station}.target.{kind}", values)
 
     def end(self) -> None:
-        """End the session, and wait for its process if it was started here."""
-        with contextlib.suppress(SessionGone):
+        """End the session, and wait until it is gone."""
+        with contextlib.suppress(SessionGone, OSError), self._lock:
             self._command("end")
+            self._socket.settimeout(END_TIMEOUT_S)
+            while self._socket.recv(MAX_MESSAGE_BYTES):
+                pass
         if self._process is not None:
             self._process.wait()
 
