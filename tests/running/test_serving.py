@@ -269,8 +269,8 @@ def test_who_never_takes_its_answers_is_let_go_and_nobody_else_notices(served, p
     stalled, _ = raw(private / "test.sock")
     stalled.setblocking(False)
     sent = 0
-    until = time.monotonic() + 1.0
-    while time.monotonic() < until:
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
         try:
             stalled.send(b'{"id": 1, "name": "release"}')
             sent += 1
