@@ -48,6 +48,13 @@ class Physics(Protocol):
         """Move on to ``to_ns``."""
 
 
+class Releasable(Protocol):
+    """Something that drives a station until it is released."""
+
+    def release(self) -> None:
+        """Fade out."""
+
+
 @dataclass(slots=True)
 class Part:
     """Something the session calls at its own rate."""
@@ -125,6 +132,8 @@ class Session:
         #: where the time of the ticks went (wall clock only)
         self.cycle: Cycle | None = None if self.clock.name == "virtual" else Cycle()
         self.trips: list[TripRecord] = []  #: every trip so far
+        #: what moves stations to a program's targets, see :mod:`farhand.loop.target`
+        self.targets: list[Releasable] = []
         #: how long the last ticks took, [ns], as a ring
         self.tick_ns = np.zeros(TICKS_TIMED, np.int64)
         self.late_ns = np.zeros(TICKS_TIMED, np.int64)  #: how late they began, [ns], as a ring
@@ -378,8 +387,8 @@ class Session:
             outcomes = [bridge.engage() for bridge in self.bridges]
             return next((outcome for outcome in outcomes if outcome != DONE), DONE)
         else:
-            for bridge in self.bridges:
-                bridge.release()
+            for coupled in (*self.bridges, *self.targets):
+                coupled.release()
         return DONE
 
     def _notice_trips(self) -> None:

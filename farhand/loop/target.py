@@ -35,7 +35,8 @@ MIN_DAMPING = 1e-3
 """Of the inverse kinematics at a target that is reached, [-]."""
 
 KEPT_FROM_LIMIT = 0.05
-"""How far the joints stay from where the guard would trip; assumed, [rad] or [m]."""
+"""How far the joints stay from where the guard trips, but at most a tenth of their range; assumed,
+[rad] or [m]."""
 
 
 @dataclass
@@ -79,8 +80,6 @@ class StationTarget:
         self._arm, self.reference = Arm(arm.model, arm.tool), Reference()
         most = np.full(arm.nv, np.inf) if limits is None else limits.velocity
         self._speed = np.where(np.isfinite(most), most, UNKNOWN_SPEED)
-        inside = (-np.inf, np.inf) if limits is None else (limits.lower, limits.upper)
-        self._lower, self._upper = inside[0] + KEPT_FROM_LIMIT, inside[1] - KEPT_FROM_LIMIT
         laws = [bridge.laws[-1] for bridge in self._bridges]
         springs = [law.spring for law in laws if isinstance(law, SpringCoupling)]
         self._spring = springs[0] if springs else Spring()
@@ -98,14 +97,18 @@ class StationTarget:
 
     def refresh(self) -> None:
         """Take new limits, and a new target if there is one; refused while stopped or coupled."""
-        self._playout.speed = self.speed * self._station.guard.speed * self._speed
+        guard, limits = self._station.guard, self._station.guard.limits
+        self._playout.speed = self.speed * guard.speed * self._speed
         self._playout.acceleration = self._playout.speed / self.rise
+        ends = (-np.inf, np.inf) if limits is None else (limits.lower, limits.upper)
+        kept = np.minimum(guard.margin + KEPT_FROM_LIMIT, 0.1 * (ends[1] - ends[0]))
+        self._lower, self._upper = ends[0] + kept, ends[1] - kept
         before = self._seen
         if self.joints is before[0] and self.tool is before[1]:
             return
         self._check()
         self._seen = self.joints, self.tool
-        if not self._driving:
+        if not self._engagement.wanted:
             self._begin()
         now_ns = self._session.now_ns
         since = (now_ns - self._given_ns) * 1e-9
@@ -147,6 +150,10 @@ class StationTarget:
         self._tool_goal.stand(self._arm.position, self._arm.rotation)
         self._engagement.engage()
         self._driving, self._gain = True, 1.0
+
+    def release(self) -> None:
+        """Let the station rest until the next target."""
+        self._engagement.release()
 
     def step(self, now_ns: int) -> None:
         """Pull the station to where the reference is now."""
@@ -234,4 +241,5 @@ def accept_targets(session: Session) -> None:
         arm = station.arm
         if station.role == "follower" and isinstance(own, dict) and arm.nq == arm.nv:
             own["target"] = target = StationTarget(station, session)
+            session.targets.append(target)
             session.add(target.step, station.period_ns, after="law")

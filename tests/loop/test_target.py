@@ -173,6 +173,23 @@ def test_engaging_takes_the_follower_back_and_refuses_what_still_comes(driven):
     np.testing.assert_allclose(driven.arm.q, start, atol=0.01)
 
 
+def test_a_release_lets_the_follower_rest_on_its_way(driven):
+    """It stops within a moment, and the next target moves it on, even before all has faded."""
+    start = driven.arm.q.copy()
+    driven.go(0.5, joints=start + 1.0)
+    driven.session.commands.post("release")
+    driven.go(1.0)
+    still = driven.arm.q.copy()
+    assert still[0] < start[0] + 0.9
+    driven.go(1.0)
+    np.testing.assert_allclose(driven.arm.q, still, atol=2e-3)
+    driven.go(0.5, joints=start)
+    driven.session.commands.post("release")
+    driven.go(0.05)
+    driven.go(3.0, joints=start + 0.1)
+    np.testing.assert_allclose(driven.arm.q, start + 0.1, atol=0.01)
+
+
 def test_a_stopped_follower_takes_no_targets_until_it_is_reset(driven):
     """The reason is said."""
     start = driven.arm.q.copy()
