@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from farhand.coupling.kernels import pose_error
+from farhand.coupling.kernels import follow, pose_error
 from farhand.coupling.side import Effort, Side
 from farhand.errors import Mismatch
 from farhand.mapping import WorkspaceMapping
@@ -62,7 +62,6 @@ class Coupling(ABC):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         self.error, self.rate = np.zeros(6), np.zeros(6)
-        self._translation, self._rotation = self.error[:3], self.error[3:]
 
     @abstractmethod
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
@@ -82,9 +81,15 @@ class Coupling(ABC):
 
     def measure(self, a: Side, b: Side) -> None:
         """Compute ``error`` and ``rate``; every law's step begins with it."""
-        mapping = self.mapping
+        mapping, error, rate = self.mapping, self.error, self.rate
+        if mapping.plain and type(mapping).forward is WorkspaceMapping.forward:
+            # the same in one call, because a tick has no time for more
+            mapping.take(a.position, a.rotation, a.twist)
+            position, rotation = mapping.position, mapping.rotation
+            follow(a.pose, mapping.offsets, b.pose, position, rotation, error, rate)
+            return
         mapping.forward(a.position, a.rotation, a.twist)
-        pose_error(mapping.position, mapping.rotation, mapping.twist, b.pose, self.error, self.rate)
+        pose_error(mapping.position, mapping.rotation, mapping.twist, b.pose, error, rate)
 
     def require(self, available: frozenset[str] | set[str], who: str = "this rig does") -> None:
         """Refuse to run where something the law needs is missing; ``who`` does not have it."""

@@ -62,7 +62,8 @@ class VirtualConstraints(Coupling):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         super().__post_init__()
-        self.multiplier, self._felt, self.gamma = np.zeros(6), np.zeros(6), np.zeros((6, 6))
+        self._efforts, self.gamma = np.zeros(12), np.zeros((6, 6))
+        self.multiplier, self._felt = self._efforts[:6], self._efforts[6:]
         self.refresh()
 
     def refresh(self) -> None:
@@ -92,9 +93,8 @@ class VirtualConstraints(Coupling):
             self.rate,
             self._gains,
             self.gamma,
-            self.multiplier,
             self.mapping.force_scale,
-            self._felt,
+            self._efforts,
         )
         # other mappings bring forces back in other ways
         if not plain or type(self.mapping) is not WorkspaceMapping:

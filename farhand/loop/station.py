@@ -265,9 +265,12 @@ class Station:
 
     def _gather(self, asked: ControlRequest) -> None:
         """Sum the wrenches of all couplings; the last target and the largest gain count."""
-        first, *others = self._contributions or (NO_CONTRIBUTION,)
+        contributions = self._contributions
+        first = contributions[0] if contributions else NO_CONTRIBUTION
         asked.effort[:], asked.gain, asked.target = first.wrench, first.gain, first.target
-        for contribution in others:
+        if len(contributions) < 2:
+            return
+        for contribution in contributions[1:]:
             asked.effort += contribution.wrench
             asked.gain = max(asked.gain, contribution.gain)
             if contribution.target is not None:

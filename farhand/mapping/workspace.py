@@ -38,8 +38,6 @@ class WorkspaceMapping:
     the follower is.
 
     Attributes:
-        offset_position: Δp, [m].
-        offset_rotation: ΔR.
         plain: True when the workspace is neither turned nor scaled.
         revision: counts changes of the map, so that an end of a link notices them.
         position: p_t at the last :meth:`forward`, [m].
@@ -54,11 +52,30 @@ class WorkspaceMapping:
     )
 
     def __post_init__(self) -> None:
-        self.offset_position, self.offset_rotation = np.zeros(3), np.eye(3)
+        #: Δp and ΔR row by row, as compiled functions take them
+        self.offsets = np.array([0.0, 0.0, 0.0, *np.eye(3).reshape(9)])
         self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
         self._A, self._scale, self.revision = np.eye(3), 1.0, 0
         self._leader: tuple[Array, Array] | None = None
         self.refresh()
+
+    @property
+    def offset_position(self) -> Array:
+        """Δp, [m]; setting it copies."""
+        return self.offsets[:3]
+
+    @offset_position.setter
+    def offset_position(self, position: Array) -> None:
+        self.offsets[:3] = position
+
+    @property
+    def offset_rotation(self) -> Array:
+        """ΔR; setting it copies."""
+        return self.offsets[3:].reshape(3, 3)
+
+    @offset_rotation.setter
+    def offset_rotation(self, rotation: Array) -> None:
+        self.offsets[3:] = rotation.reshape(9)
 
     @property
     def shape(self) -> tuple[float, ...]:
@@ -125,16 +142,16 @@ class WorkspaceMapping:
         """Declare channels for what the map decides by itself; most decide nothing."""
         return
 
+    def take(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
+        """Keep the leader's arrays, which are live; a plain map's target has its twist."""
+        self._leader, self.twist = (p_a, R_a), twist_a
+
     def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
         """Map the leader's pose and twist to the follower's target, into the attributes."""
-        self._leader = (p_a, R_a)
-        # neither turned nor scaled: a third of the work
-        if self.plain:
-            np.add(p_a, self.offset_position, self.position)
-            R_a.dot(self.offset_rotation, self.rotation)
-            self.twist = twist_a
-            return
+        self.take(p_a, R_a, twist_a)
         self._map_pose(p_a, R_a)
+        if self.plain:
+            return
         linear = self._scale * self._A.dot(twist_a[:3])
         self.twist = np.concatenate([linear, self._A.dot(twist_a[3:])])
 

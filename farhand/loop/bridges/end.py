@@ -29,9 +29,10 @@ class End:
 
     def __init__(self, station: Station, remote: Side) -> None:
         self.station, self.remote = station, remote
-        self.contribution = station.join()
+        self.contribution, self._twist = station.join(), station.arm.twist
         self.energy = 0.0  # put into the coupling by this side, net [J]
         self.asked, self._faded = np.zeros(6), np.zeros(6)
+        self._power = 0.0  # of what the law asks for, on the arm [W]
         self._cut, self._parting, self._work = False, False, 0.0
         self._pulls = station.controller.exerts_effort
         self._passive = None if station.drives.all() else ~station.drives
@@ -55,12 +56,15 @@ class End:
         wrench = effort.wrench
         if wrench.shape != SHAPE:
             raise ValueError(f"a wrench of shape {wrench.shape}")
-        if not float(wrench.dot(wrench)) < math.inf:
+        # not finite if one of the six numbers is not
+        power = float(wrench.dot(self._twist))
+        if not -math.inf < power < math.inf:
             return False
         if self._pulls:
-            self.asked[:] = wrench
+            self.asked[:], self._power = wrench, power
             if self._passive is not None:
                 self.asked[self._passive] = 0.0  # nor do they count as energy put in
+                self._power = float(self.asked.dot(self._twist))
         self.contribution.target = effort.target
         self._parting = False
         return True
@@ -74,11 +78,13 @@ class End:
     def apply(self, gain: float, dt: float) -> None:
         """Hand the faded wrench to the station and account for its energy."""
         contribution = self.contribution
+        if self._parting:
+            self._power = float(self.asked.dot(self._twist))
         contribution.gain = gain = self.bounded(gain, dt)
         contribution.wrench = (
             self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded)
         )
-        self.energy -= float(contribution.wrench.dot(self.station.arm.twist)) * dt
+        self.energy -= gain * self._power * dt
 
     def bounded(self, gain: float, dt: float) -> float:
         """The gain that the last effort still gets while the coupling parts.
@@ -95,7 +101,7 @@ class End:
             return 0.0
         if not self._parting:
             return gain
-        self._work += max(0.0, float(self.contribution.wrench.dot(self.station.arm.twist)) * dt)
+        self._work += max(0.0, float(self.contribution.wrench.dot(self._twist)) * dt)
         return gain * max(0.0, 1.0 - self._work / PARTING_WORK)
 
     def stop(self, now_ns: int, law: Coupling, why: str) -> None:
