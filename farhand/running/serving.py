@@ -6,10 +6,8 @@ import contextlib
 import fcntl
 import json
 import os
-import selectors
+import select
 import socket
-import threading
-import time
 from types import TracebackType
 from typing import Any
 
@@ -23,16 +21,14 @@ MAX_CLIENTS = 16
 LOG_TAIL = 256
 """Newest commands among which an answer is looked for; each client has one on its way."""
 
-ANSWER_POLL_S = 0.001
-
 
 class NamedSession:
     """The name of a session, and the socket at which programs find it.
 
     One name is one running session. A name that a killed process has left behind is taken over:
-    its lock has ended with it. Messages are JSON objects, one per packet, in the order in which
-    they come; a client's next command is read when its last one is answered. The thread that does
-    this only posts commands and looks at their log, so the ticks wait for nobody.
+    its lock has ended with it. Messages are JSON objects, one per packet. The loop itself reads
+    one of them per tick at most, and a client's next one when its last is answered. Another thread
+    would hold Python's lock when a tick is due.
 
     Args:
         name: of the session.
@@ -53,33 +49,40 @@ class NamedSession:
         except OSError as error:
             raise FileError(f"cannot lock {self._path}: {error.strerror}") from None
         self._path.unlink(missing_ok=True)
-        self._thread: threading.Thread | None = None
-        self._closing = False
+        self._clients: dict[int, socket.socket] = {}
         self._waiting: list[tuple[socket.socket, int, Request]] = []
-
-    def open(self, rig: Rig) -> None:
-        """Let programs in from the first tick on."""
-        self._rig, self._session = rig, rig.session
-        accept_targets(rig.session)
-        self._wake, self._woken = socket.socketpair()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.setblocking(False)
+        self._ready, self._listening = select.epoll(), False
+
+    def open(self, rig: Rig) -> None:
+        """Let programs in from the first tick on: they find a value of every signal."""
+        self._rig, self._session = rig, rig.session
+        accept_targets(rig.session)
         try:
             self._listener.bind(str(self._path))
         except OSError as error:
-            self._listener.close()
             raise FileError(f"cannot serve at {self._path}: {error.strerror or error}") from None
-        self._selector = selectors.DefaultSelector()
-        self._thread = threading.Thread(target=self._serve, name="farhand-serve", daemon=True)
-        self._thread.start()
+        self._ready.register(self._listener, select.EPOLLIN)
+        rig.session.add(self.step)
+
+    def step(self, now_ns: int) -> None:
+        """Answer what the tick has carried out, and take one message; never waits."""
+        if not self._listening:
+            self._listening = True
+            self._listener.listen(MAX_CLIENTS)
+        if self._waiting:
+            self._answer()
+        for number, _ in self._ready.poll(0, 1):
+            client = self._clients.get(number)
+            self._admit() if client is None else self._take(client)
 
     def close(self) -> None:
         """Let go of the name and of everybody who is attached."""
-        if self._thread is not None:
-            self._closing = True
-            self._wake.send(b".")
-            self._thread.join()
-            self._thread = None
+        for connection in (self._listener, *self._clients.values()):
+            connection.close()
+        self._clients.clear()
+        self._ready.close()
         if not self._lock.closed:
             self._path.unlink(missing_ok=True)
             self._lock.close()
@@ -95,59 +98,34 @@ class NamedSession:
     ) -> None:
         self.close()
 
-    def _serve(self) -> None:
-        # Whoever is let in finds a value of every signal
-        while self._session.ticks == 0 and not self._closing:
-            time.sleep(ANSWER_POLL_S)
-        self._listener.listen(MAX_CLIENTS)
-        self._selector.register(self._listener, selectors.EVENT_READ, self._admit)
-        self._selector.register(self._woken, selectors.EVENT_READ, lambda _: None)
-        while not self._closing:
-            for key, _ in self._selector.select(ANSWER_POLL_S if self._waiting else None):
-                key.data(key.fileobj)
-            self._answer()
-        for key in list(self._selector.get_map().values()):
-            key.fileobj.close()  # type: ignore[union-attr]
-        for client, _, _ in self._waiting:
-            client.close()
-        self._selector.close()
-        self._wake.close()
-
-    def _admit(self, listener: socket.socket) -> None:
+    def _admit(self) -> None:
         """Let a client in: one of this user, if there is room."""
         try:
-            client, _ = listener.accept()
+            client, _ = self._listener.accept()
         except OSError:
             return
         client.setblocking(False)
-        reason = ""
+        reason = f"{MAX_CLIENTS} programs are attached already"
         try:
             check_peer(client)
+            hello = {"ring": str(self._session.telemetry.path), "rig": self._rig.name}
+            if len(self._clients) < MAX_CLIENTS:
+                self._clients[client.fileno()] = client
+                self._ready.register(client, select.EPOLLIN | select.EPOLLONESHOT)
+                self._send(client, {**hello, "process": os.getpid()})
+                return
         except FileError as error:
             reason = str(error)
-        # The listener and the end that wakes this thread are registered too
-        if len(self._selector.get_map()) + len(self._waiting) >= MAX_CLIENTS + 2:
-            reason = f"{MAX_CLIENTS} programs are attached already"
-        if reason:
-            _send(client, {"refused": reason})
-            client.close()
-            return
-        hello = {"ring": str(self._session.telemetry.path), "rig": self._rig.name}
-        if _send(client, {**hello, "process": os.getpid()}):
-            self._selector.register(client, selectors.EVENT_READ, self._take)
+        self._send(client, {"refused": reason})
+        client.close()
 
     def _take(self, client: socket.socket) -> None:
         """Read one message of a client, and do what it asks."""
-        self._selector.unregister(client)
-        try:
-            data = client.recv(MAX_MESSAGE_BYTES + 1)
-        except OSError:
-            data = b""
-        if not data:
-            client.close()
-            return
         number, answer = 0, None
         try:
+            data = client.recv(MAX_MESSAGE_BYTES + 1)
+            if not data:
+                return self._drop(client)
             message = _parse(data)
             number, name = message["id"], message["name"]
             if name == "trips":
@@ -161,24 +139,34 @@ class NamedSession:
                 self._waiting.append((client, number, request))
         except FarhandError as error:
             answer = {"done": False, "text": str(error)}
+        except OSError:
+            return self._drop(client)
         if answer is not None:
-            self._reply(client, number, answer)
+            self._send(client, {"id": number, **answer})
 
     def _answer(self) -> None:
         """Tell the clients what has come of their commands."""
-        if not self._waiting:
-            return
         outcomes = {id(one.request): one.outcome for one in self._session.commands.log[-LOG_TAIL:]}
-        done = [one for one in self._waiting if id(one[2]) in outcomes]
-        self._waiting = [one for one in self._waiting if id(one[2]) not in outcomes]
-        for client, number, request in done:
-            outcome = outcomes[id(request)]
-            self._reply(client, number, {"done": outcome.done, "text": outcome.text})
+        waiting, self._waiting = self._waiting, []
+        for client, number, request in waiting:
+            outcome = outcomes.get(id(request))
+            if outcome is None:
+                self._waiting.append((client, number, request))
+            else:
+                self._send(client, {"id": number, "done": outcome.done, "text": outcome.text})
 
-    def _reply(self, client: socket.socket, number: int, answer: dict[str, Any]) -> None:
-        """Answer, and read on; one that does not take its answers is let go."""
-        if _send(client, {"id": number, **answer}):
-            self._selector.register(client, selectors.EVENT_READ, self._take)
+    def _send(self, client: socket.socket, message: dict[str, Any]) -> None:
+        """Send, and read on; a client that does not take its answers is let go."""
+        try:
+            client.send(json.dumps(message).encode())
+            if client.fileno() in self._clients:
+                self._ready.modify(client, select.EPOLLIN | select.EPOLLONESHOT)
+        except OSError:
+            self._drop(client)
+
+    def _drop(self, client: socket.socket) -> None:
+        self._clients.pop(client.fileno(), None)
+        client.close()
 
     def _trips(self) -> dict[str, str]:
         trips = {station.name: station.guard.trip for station in self._session.stations}
@@ -202,13 +190,3 @@ def _parse(data: bytes) -> dict[str, Any]:
     if not isinstance(message.get("name"), str):
         raise BadValue("a message needs the name of a command")
     return message
-
-
-def _send(client: socket.socket, message: dict[str, Any]) -> bool:
-    """Send without waiting; False, and closed, if the client cannot take it."""
-    try:
-        client.send(json.dumps(message).encode())
-    except OSError:
-        client.close()
-        return False
-    return True

@@ -44,6 +44,7 @@ def served(named):
     named.open(rig)
     loop = threading.Thread(target=rig.session.run, args=(600.0,))
     loop.start()
+    rig.loop = loop
     yield rig
     rig.session.finish()
     loop.join()
@@ -54,9 +55,11 @@ def served(named):
 def until(holds) -> bool:
     """Whether something comes to hold; on a busy machine that may take a while."""
     end = time.monotonic() + 20.0
-    while not holds() and time.monotonic() < end:
+    while time.monotonic() < end:
+        if holds():
+            return True
         time.sleep(0.02)
-    return bool(holds())
+    return False
 
 
 def raw(path):
@@ -155,6 +158,7 @@ def test_the_end_of_a_session_is_said_with_the_remedy(served, named):
     session = attach("test", wait=5.0)
     assert until(lambda: session.latest("follower", "q")[0] > 0.1)
     session.command("end")
+    served.loop.join()
     named.close()
     t, _ = session.read("follower", "q")
     assert len(t) > 0
