@@ -74,8 +74,6 @@ class StationTarget:
         arm, limits = station.arm, station.guard.limits
         self._station, self._session = station, session
         self._bridges = [bridge for bridge in session.bridges if station in bridge.stations]
-        ends = [end for bridge in self._bridges for end in (bridge.a, bridge.b)]
-        self._coupled = [end.contribution for end in ends if end.station is station]
         self._contribution, self._engagement = station.join(), Engagement()
         self._arm, self.reference = Arm(arm.model, arm.tool), Reference()
         most = np.full(arm.nv, np.inf) if limits is None else limits.velocity
@@ -85,7 +83,7 @@ class StationTarget:
         self._spring = springs[0] if springs else Spring()
         self._error, self._rate, self._wrench = np.zeros(6), np.zeros(6), np.zeros(6)
         self._dt, self._pull = station.period_ns * 1e-9, 0.0
-        self._gain, self._driving, self._taken_back = 0.0, False, False
+        self._driving, self._taken_back = False, False
         self._given_ns, self._interval = -(10**18), 0.0
         self.joints = np.zeros(arm.nv)
         self._goal: Array | None = None  # joints; None while the tool has one
@@ -149,25 +147,25 @@ class StationTarget:
         self._goal, self._pull = None, 0.0
         self._tool_goal.stand(self._arm.position, self._arm.rotation)
         self._engagement.engage()
-        self._driving, self._gain = True, 1.0
+        self._driving = True
 
     def release(self) -> None:
         """Let the station rest until the next target."""
         self._engagement.release()
+        self._taken_back = False
+
+    def give_back(self) -> None:
+        """Leave the station to its couplings until they are released, if it is being driven."""
+        self._taken_back |= self._engagement.wanted
+        self._engagement.release()
 
     def step(self, now_ns: int) -> None:
         """Pull the station to where the reference is now."""
-        gain = max((one.gain for one in self._coupled), default=0.0)
         if not self._driving:
-            self._taken_back = self._taken_back and gain > 0.0
             return
         engagement, contribution = self._engagement, self._contribution
         if self._station.guard.trip is not None:
             engagement.release()
-        elif gain > self._gain:
-            engagement.release()
-            self._taken_back = True
-        self._gain = gain
         if engagement.wanted and self._station.valid:
             self._advance()
         own = engagement.step(self._dt)

@@ -155,6 +155,16 @@ def test_the_first_target_takes_the_follower_over_without_a_bump(driven):
     assert (steps < 0.01 * driven.limits.velocity).all()
 
 
+def test_a_follower_across_a_link_is_taken_over_too():
+    """Even while the engagement is still on its way to it."""
+    driven = Driven(delay=40.0)
+    driven.go(0.005)
+    goal = driven.arm.q + 0.1
+    driven.go(3.0, joints=goal)
+    np.testing.assert_allclose(driven.arm.q, goal, atol=0.01)
+    driven.rig.close()
+
+
 def test_engaging_takes_the_follower_back_and_refuses_what_still_comes(driven):
     """A policy cannot snatch the arm from a person's hand; after a release it may again."""
     start = driven.arm.q.copy()
