@@ -68,6 +68,8 @@ def links(page: Path) -> list[str]:
 def test_the_code_of_a_guide_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     """A reader who copies every block in order, into an empty folder, gets to the end."""
     monkeypatch.chdir(tmp_path)
+    # So that two runs of these tests can serve sessions of one name
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     # Laws and layers that a guide registers stay in the guide.
     monkeypatch.setattr(farhand.coupling, "LAWS", dict(LAWS))
     monkeypatch.setattr(farhand.link.layers, "LAYERS", dict(LAYERS))

@@ -129,6 +129,10 @@ class RingReader:
     def position(self, position: int) -> None:
         self._next = position
 
+    def skip(self) -> None:
+        """Go on behind the newest record."""
+        self._next = int(self._marks[1])
+
     def newest(self) -> NDArray[np.int64] | None:
         """A copy of the newest record, ``None`` before the first."""
         while True:
@@ -177,7 +181,8 @@ def create_file(path: Path, head: bytes, size: int, sweep: bool) -> mmap.mmap:
         _remove_if_abandoned(stale, must=not sweep)
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
-        with open(part, "x+b") as file:
+        # signals are for the same user only
+        with open(part, "x+b", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(head)
             # a full disk fails here, not as a bus error in the tick
             file.write(bytes(size - len(head)))

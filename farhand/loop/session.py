@@ -48,6 +48,16 @@ class Physics(Protocol):
         """Move on to ``to_ns``."""
 
 
+class Target(Protocol):
+    """Where a program sends a station, see :mod:`farhand.loop.target`."""
+
+    def release(self) -> None:
+        """Let the station rest until the next target."""
+
+    def give_back(self) -> None:
+        """Leave the station to its couplings until they are released."""
+
+
 @dataclass(slots=True)
 class Part:
     """Something the session calls at its own rate."""
@@ -125,6 +135,7 @@ class Session:
         #: where the time of the ticks went (wall clock only)
         self.cycle: Cycle | None = None if self.clock.name == "virtual" else Cycle()
         self.trips: list[TripRecord] = []  #: every trip so far
+        self.targets: list[Target] = []  #: where programs send stations
         #: how long the last ticks took, [ns], as a ring
         self.tick_ns = np.zeros(TICKS_TIMED, np.int64)
         self.late_ns = np.zeros(TICKS_TIMED, np.int64)  #: how late they began, [ns], as a ring
@@ -385,10 +396,15 @@ class Session:
                 station.reset()
         elif request.name in ("engage", "declutch"):
             outcomes = [bridge.engage() for bridge in self.bridges]
-            return next((outcome for outcome in outcomes if outcome != DONE), DONE)
+            outcome = next((outcome for outcome in outcomes if outcome != DONE), DONE)
+            for target in self.targets if outcome.done else ():
+                target.give_back()
+            return outcome
         else:
             for bridge in self.bridges:
                 bridge.release()
+            for target in self.targets:
+                target.release()
         return DONE
 
     def _notice_trips(self) -> None:
