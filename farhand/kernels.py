@@ -51,12 +51,12 @@ def turn_row(row: Triple, axis: Triple, sine: float, versine: float) -> Triple:
 
 
 def products(A: Array, B: Array) -> Array:
-    """Bᵀ A⁻¹ B for a symmetric positive definite matrix A."""
+    """Bᵀ A⁻¹ B for a symmetric positive definite matrix A; ``B`` may be overwritten."""
     return B.T @ dposv(A, B)[1]
 
 
 def solve(A: Array, B: Array) -> Array:
-    """A⁻¹ B for a symmetric positive definite matrix A; ``B`` has columns."""
+    """A⁻¹ B for a symmetric positive definite matrix A; both may be overwritten."""
     return dposv(A, B)[1]
 
 
@@ -78,10 +78,9 @@ if enabled():
         return found
 
     @compiled
-    def forward(A: Array, B: Array) -> tuple[Array, Array]:
-        """Cholesky's factor L of A, and L⁻¹ B."""
-        n, m = B.shape
-        L, X = A.copy(), B.copy()
+    def forward(L: Array, X: Array) -> None:
+        """Cholesky's factor of L into L, and L⁻¹ X into X."""
+        n, m = X.shape
         for j in range(n):
             for k in range(j):
                 L[j, j] -= L[j, k] * L[j, k]
@@ -95,32 +94,31 @@ if enabled():
                     X[j, c] -= L[j, k] * X[k, c]
             for c in range(m):
                 X[j, c] /= L[j, j]
-        return L, X
 
     @compiled
     def products(A: Array, B: Array) -> Array:  # noqa: F811
-        """See above: with A = L Lᵀ and Y = L⁻¹ B it is Yᵀ Y."""
-        Y = forward(A, B)[1]
+        """See above: with A = L Lᵀ and B ← L⁻¹ B it is Bᵀ B."""
+        forward(A.copy(), B)
         n, m = B.shape
         found = np.zeros((m, m))
         for k in range(n):
             for i in range(m):
                 for j in range(m):
-                    found[i, j] += Y[k, i] * Y[k, j]
+                    found[i, j] += B[k, i] * B[k, j]
         return found
 
     @compiled
     def solve(A: Array, B: Array) -> Array:  # noqa: F811
         """See above."""
-        L, X = forward(A, B)
+        forward(A, B)
         n, m = B.shape
         for i in range(n - 1, -1, -1):
             for k in range(i + 1, n):
                 for c in range(m):
-                    X[i, c] -= L[k, i] * X[k, c]
+                    B[i, c] -= A[k, i] * B[k, c]
             for c in range(m):
-                X[i, c] /= L[i, i]
-        return X
+                B[i, c] /= A[i, i]
+        return B
 
 
 @compiled
@@ -155,3 +153,15 @@ def scaled_square(values: Array, scale: Array) -> float:
         share = values[i] * scale[i]
         total += share * share
     return total
+
+
+@compiled
+def join(q: Array, v: Array, wrench: Array, noise: Array, values: Array) -> None:
+    """Positions, velocities and a wrench with noise, one after the other, into ``values``."""
+    n, m = len(q), len(v)
+    for i in range(n):
+        values[i] = q[i]
+    for i in range(m):
+        values[n + i] = v[i]
+    for i in range(6):
+        values[n + m + i] = wrench[i] + noise[i]

@@ -95,7 +95,7 @@ def calls() -> dict[str, tuple]:
         "log": (rotation_log, R, np.zeros(3)),
         "terms": (rigid_body.terms, body.links, body.parents, body.bodies, arm.state),
         "torque": (rigid_body.joint_torque, rng.normal(size=6), arm.state, 6, np.zeros(6)),
-        "path": (displacement, path._moves, 1.1, np.zeros(18)),
+        "path": (displacement, path.rows, 1.1, np.zeros(18)),
         "tool terms": (laws.tool_terms, *force, np.zeros((6, 6)), np.zeros(6)),
         "constraint": (
             laws.constraint_force,
@@ -104,13 +104,24 @@ def calls() -> dict[str, tuple]:
             *rng.normal(size=(2, 6)),
             rng.uniform(size=13),
             np.zeros((6, 6)),
-            np.zeros(6),
             0.7,
+            np.zeros(12),
+        ),
+        "follow": (
+            laws.follow,
+            arm.pose,
+            np.concatenate([np.ones(3), R.reshape(9)]),
+            arm.pose[::-1].copy(),
+            np.zeros(3),
+            np.zeros((3, 3)),
+            np.zeros(6),
             np.zeros(6),
         ),
         "error": (laws.pose_error, np.ones(3), R, np.ones(6), arm.pose, np.zeros(6), np.zeros(6)),
         "hand": (
             world.hand_wrench,
+            path.rows,
+            1.1,
             path.pose,
             rng.normal(size=12),
             rng.uniform(size=12),
@@ -190,8 +201,9 @@ def test_a_solution_solves(monkeypatch, numba):
     _, rng = sample()
     A = rng.normal(size=(6, 6))
     A, B = A @ A.T + np.eye(6), rng.normal(size=(6, 3))
-    np.testing.assert_allclose(made.solve(A, B), np.linalg.solve(A, B), rtol=1e-10)
-    np.testing.assert_allclose(made.products(A, B), B.T @ np.linalg.solve(A, B), rtol=1e-10)
+    right = np.linalg.solve(A, B)
+    np.testing.assert_allclose(made.solve(A.copy(), B.copy()), right, rtol=1e-10)
+    np.testing.assert_allclose(made.products(A, B.copy()), B.T @ right, rtol=1e-10)
     np.testing.assert_allclose(made.multiply(A, B), A.dot(B), rtol=1e-10)
 
 

@@ -40,6 +40,8 @@ COMMANDS = list(
     dict.fromkeys(command.strip() for command in SHOWN if any(word in command for word in QUICK))
 )
 
+PUBLISHED_RIGS = ("dual-arm", "hazardous", "youbot", "cooperative", "humanoid")
+
 GUIDES = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
@@ -66,6 +68,8 @@ def links(page: Path) -> list[str]:
 def test_the_code_of_a_guide_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     """A reader who copies every block in order, into an empty folder, gets to the end."""
     monkeypatch.chdir(tmp_path)
+    # So that two runs of these tests can serve sessions of one name
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     # Laws and layers that a guide registers stay in the guide.
     monkeypatch.setattr(farhand.coupling, "LAWS", dict(LAWS))
     monkeypatch.setattr(farhand.link.layers, "LAYERS", dict(LAYERS))
@@ -183,7 +187,7 @@ def test_the_readme_answers_the_five_questions_of_a_newcomer():
 def test_the_scores_in_the_readme_are_those_of_the_results():
     """Results that pass, or pass once corrected, of all results of each rig."""
     results = json.loads((ROOT / "docs" / "results" / "reproduce.json").read_text("utf-8"))
-    for rig in rig_names():
+    for rig in PUBLISHED_RIGS:
         ids = {e.id for e in harness.experiments_of(rig)}
         own = [row for row in results if row["id"] in ids]
         hold = sum(row["verdict"] != "differs" for row in own)

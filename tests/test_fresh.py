@@ -29,6 +29,7 @@ from farhand.control.tool.task import PoseLoop
 from farhand.control.tool.torque import NULL_SPACE_STORE_J, NullSpaceHold, TorqueController
 from farhand.control.tool.tracking import ArmOnBase, MobileController, TrackingController
 from farhand.control.trajectory.paths import Reference
+from farhand.control.trajectory.playout import BoundedPlayout
 from farhand.coupling import LAWS, PositionForce, PositionPosition, Side
 from farhand.coupling.engagement import Engagement
 from farhand.friction import FRICTIONS
@@ -599,6 +600,12 @@ PORT_CASES = [
 ]
 CASES = [
     *FRICTION_CASES,
+    Case(
+        "playout of targets",
+        lambda: BoundedPlayout(np.ones(3), 2.0 * np.ones(3)),
+        steps(lambda x, draw: (x.step(draw(3), DT), x.q, x.v)[1:]),
+        begin=lambda x, draw: x.begin(draw(3), draw(3)),
+    ),
     Case("velocity filter", StateVariableFilter, steps(lambda x, draw: x.step(draw(3), DT))),
     Case(
         "compensation",

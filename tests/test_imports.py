@@ -30,7 +30,7 @@ LAYERS = (
     ("world", "plants", "sensing", "mapping", "control", "coupling", "friction"),
     ("link", "safety"),
     ("realtime", "loop"),
-    ("recording", "analysis", "learning"),
+    ("recording", "analysis", "learning", "client"),
     ("rigs",),
     ("console", "gym"),
     ("report", "running"),

@@ -56,11 +56,12 @@ class ThinnedRows:
             self._add(times[start : start + CHUNK_ROWS], rows[start : start + CHUNK_ROWS])
 
     def _add(self, times: Array, rows: Array) -> None:
-        kept = np.arange(-self._seen % self.stride, len(times), self.stride)
+        kept = slice(-self._seen % self.stride, None, self.stride)
         self._seen += len(times)
-        end = self._count + len(kept)
-        self._times[self._count : end] = times[kept]
-        self._rows[self._count : end] = rows[kept]
+        times, rows = times[kept], rows[kept]
+        end = self._count + len(times)
+        self._times[self._count : end] = times
+        self._rows[self._count : end] = rows
         self._count = end
         while self._count > MAX_ROWS:
             half = (self._count + 1) // 2

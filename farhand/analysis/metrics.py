@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from farhand.analysis.history import Gathered, History
+from farhand.arm import Arm
 from farhand.loop.bridges.linked import LinkedBridge
 from farhand.loop.bridges.remote import RemoteBridge
 from farhand.loop.session import Session
@@ -19,6 +20,9 @@ Values = dict[str, tuple[float | None, str]]
 
 FINAL_S = 0.5
 """Length of the window at the end of a run over which final values are averaged."""
+
+SPARSE = 10
+"""One record out of this many is looked at where each costs a computation."""
 
 MIN_ENERGY = 1e-6
 """Energy below which an imbalance is not worth a ratio, [J]."""
@@ -121,7 +125,7 @@ class Metrics(RunMetrics):
     """
 
     def __init__(self, session: Session, world: World) -> None:
-        names = ("position", "rotation", "hand", "contact", "age", "speed")
+        names = ("position", "rotation", "joints", "hand", "contact", "age", "speed")
         super().__init__(session, world, *names)
         held = [
             name
@@ -131,6 +135,11 @@ class Metrics(RunMetrics):
         ends = ("leader", "follower")
         self.driven, self.other = ends[::-1] if held == ["follower"] else ends
         self._turns = all(station.controller.controls_orientation for station in session.stations)
+        #: the follower's kinematics, where joints are coupled: they say how far its tool is off
+        self._image: Arm | None = None
+        if session.bridges[0].laws[-1].port.space == "joints":
+            arm = next(one.arm for one in session.stations if one.name == "follower")
+            self._image, self._turns = Arm(arm.model, arm.tool), False
 
     def pull(self) -> None:
         """Take in all records since the last call; call between ticks."""
@@ -139,8 +148,13 @@ class Metrics(RunMetrics):
         _, coupling = new["coupling"]
         engaged = coupling[:, columns("coupling")["engagement"]][:, 0] > 0.0
         error = coupling[engaged][:, columns("coupling")["error"]]
-        self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
-        self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
+        if self._image is None:
+            self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
+            self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
+        else:
+            self._running["joints"].add(np.abs(error).max(axis=1, initial=0.0))
+            q = new["follower"][1][: len(engaged), columns("follower")["q"]]
+            self._running["position"].add(self._tool_errors(self._image, q[engaged], error))
         self._running["age"].add(coupling[:, columns("coupling")["age"]].max(axis=1, initial=0.0))
         for name, station in (("hand", self.driven), ("contact", self.other)):
             wrench = new[station][1][:, columns(station)["wrench_measured_in_world"]]
@@ -148,10 +162,23 @@ class Metrics(RunMetrics):
         speed = new["follower"][1][:, columns("follower")["v"]]
         self._running["speed"].add(np.linalg.norm(speed, axis=1))
 
+    def _tool_errors(self, image: Arm, q: Array, error: Array) -> Array:
+        """How far the tool is from where the leader's joints would put it, every tenth, [m]."""
+        still, distances = np.zeros(image.nv), []
+        for joints, away in zip(q[::SPARSE], error[::SPARSE], strict=True):
+            image.update(joints, still)
+            before = image.position.copy()
+            image.update(joints + away, still)
+            distances.append(float(np.linalg.norm(image.position - before)))
+        return np.array(distances)
+
     def values(self) -> Values:
         """Every metric as value and unit."""
         running, bridge = self._running, self.session.bridges[0]
+        joints = running["joints"]
+        of_joints = {} if self._image is None else {"joint_error_max": (joints.measured, "rad")}
         return {
+            **of_joints,
             "tracking_error_max": (running["position"].measured, "m"),
             "tracking_error_rms": (running["position"].measured_rms, "m"),
             "rotation_error_max": (running["rotation"].measured if self._turns else None, "rad"),

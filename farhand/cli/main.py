@@ -27,7 +27,19 @@ COMMANDS = "farhand.commands"
 """Entry-point group of the subcommands: each a function for Typer or a ``typer.Typer``."""
 
 HELP_ORDER = (
-    *("run", "leader", "follower", "key", "list", "robot", "reproduce", "compare", "bench", "soak"),
+    *(
+        "run",
+        "serve",
+        "leader",
+        "follower",
+        "key",
+        "list",
+        "robot",
+        "reproduce",
+        "compare",
+        "bench",
+        "soak",
+    ),
     *("doctor", "gallery", "stability", "ft", "friction", "ik", "learn", "perform"),
     *("info", "plot", "replay", "recover", "export", "ur-sim", "servo-sim"),
 )

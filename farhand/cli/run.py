@@ -58,15 +58,32 @@ Jitter = Annotated[float, Option(metavar="MS", help="Deviation of one packet's d
 Loss = Annotated[float, Option(metavar="P", help="Share of packets lost, 0 to 1.")]
 LeaderPlant = Annotated[
     str | None,
-    Option("--leader", metavar="PLANT", help="What leads: ur:HOST, spacemouse or gamepad."),
+    Option(
+        "--leader",
+        metavar="PLANT",
+        help="What leads: ur:HOST, spacemouse, gamepad; for pair also a robot's name or file.",
+    ),
 ]
 FollowerPlant = Annotated[
-    str | None, Option("--follower", metavar="PLANT", help="What follows: ur:HOST or serial:PATH.")
+    str | None,
+    Option(
+        "--follower",
+        metavar="PLANT",
+        help="What follows: ur:HOST, serial:PATH; for pair also a robot's name or file.",
+    ),
+]
+Space = Annotated[
+    Literal["tool", "joints"] | None,
+    Option("--space", help="What the law couples, of rig pair; joints by default."),
 ]
 NoWait = Annotated[
     bool, Option("--no-wait", help="Begin at once, not when the first visitor opens the page.")
 ]
 OpenPage = Annotated[bool, Option("--open", help="Open the page in your browser.")]
+SessionName = Annotated[
+    str | None,
+    Option("--name", metavar="NAME", help="Let other programs attach; see farhand serve."),
+]
 ListParameters = Annotated[
     bool, Option("--parameters", help="List every parameter with its value and exit.")
 ]
@@ -83,6 +100,7 @@ def run(
     host: Host = "127.0.0.1",
     port: Port = 8080,
     open: OpenPage = False,
+    name: SessionName = None,
     clock: ClockName = None,
     core: Core = None,
     record: RecordPath = None,
@@ -91,6 +109,7 @@ def run(
     loss: Loss = 0.0,
     leader: LeaderPlant = None,
     follower: FollowerPlant = None,
+    space: Space = None,
     settings: Settings = None,
     at: TimedCommands = None,
     seed: Seed = 0,
@@ -119,25 +138,33 @@ def run(
     virtual = headless and clock != "wall"
     if core is not None and virtual:
         raise BadValue("--core needs --clock wall: in virtual time no loop stays on a core")
+    if name is not None and virtual:
+        raise BadValue("--name needs --clock wall: other programs need a session in real time")
     fill_cache.in_background()
     # What takes seconds: the imports too, where the disk is slow
     with Bar(f"preparing {rig}"):
         from farhand.loop.clock import VirtualClock, WallClock
         from farhand.rigs import Options
+        from farhand.running.serving import NamedSession
 
+        # Refused before anything is built
+        served = None if name is None else NamedSession(name)
         options = Options(
             law, layer, scenario, seed, delay, jitter, loss, settings=parse_settings(settings)
         )
         # A visitor of the page may want to disturb a perfect link
         options.linked = not headless
         options.clock = VirtualClock() if virtual else WallClock()
+        if space is not None:
+            options.settings.append(("rig.space", space))
         built = _build(rig, options, {"leader": leader, "follower": follower})
     try:
         _check_coupling(built)
         if parameters:
             list_parameters(built, json)
             return 0
-        length = seconds if seconds is not None else built.scenario.seconds if headless else None
+        ends = headless and served is None
+        length = seconds if seconds is not None else built.scenario.seconds if ends else None
         post_commands(built, at or [], length)
         with Bar("predicting whether it shakes"):
             from farhand.running.page import run_rig
@@ -150,6 +177,9 @@ def run(
         begins = "begins with its first visitor and " if wait else ""
         title = f"{rig} runs at {{address}} (it {begins}ends {until}with Ctrl-C)"
         page_at = None if headless else (host, port)
+        if served is not None:
+            served.open(built)
+            say(f"{rig} is served as {name}: farhand.client.attach({name!r}) (ends with Ctrl-C)")
         built, outcome = run_rig(
             built,
             length,
@@ -157,12 +187,15 @@ def run(
             page_at,
             title,
             core=core,
+            fixed=served is not None,
             wait=wait,
             planned=at or [],
             opened=open,
         )
         return _conclude(built, outcome, json, report, record)
     finally:
+        if served is not None:
+            served.close()
         built.close()
 
 
@@ -175,6 +208,8 @@ def _build(name: str, options: Options, plants: dict[str, str | None]) -> Rig:
     try:
         built = build_rig(name, options)
     except UnknownName as error:
+        if "parameter 'rig.space'" in str(error):
+            raise BadValue(f"--space is for the rig pair; what {name} couples is fixed") from None
         for path, side in named.items():
             if f"parameter {path!r}" in str(error):
                 reason = f"the {side} of {name} is always simulated"

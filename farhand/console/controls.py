@@ -197,7 +197,8 @@ class Controls:
             back = gui.add_button("Hand back to its path  (H)")
             back.on_click(lambda _: self._grasp.release() if self._grasp else None)
         hint = "Coupled only while the button below or D is held"
-        self._deadman = gui.add_checkbox("dead-man", False, hint=hint)
+        coupled = any(thing["kind"] == "tie" for thing in self._scene["things"])
+        self._deadman = gui.add_checkbox("dead-man", False, hint=hint, visible=coupled)
         hold = gui.add_button("Hold to stay coupled  (D)", visible=False)
         hold.on_hold(lambda _: self._hold(BUTTON_HOLD_S), callback_hz=10.0)
 

@@ -110,7 +110,7 @@ class Live:
                     ValueError, TypeError, LookupError, AttributeError, RecursionError
                 ):
                     if len(text) < MAX_LENGTH:
-                        self._take(visitor, json.loads(text))
+                        self._take(visitor, connection, json.loads(text))
         except ConnectionClosed:
             pass
         finally:
@@ -118,7 +118,7 @@ class Live:
                 visitor.lines.discard(connection)
                 visitor.left = time.monotonic()
 
-    def _take(self, visitor: Visitor, asked: dict[str, Any]) -> None:
+    def _take(self, visitor: Visitor, connection: ServerConnection, asked: dict[str, Any]) -> None:
         """Do what a visitor asks, if he may."""
         what: str = asked["do"]
         value: Any = asked.get("value")
@@ -134,6 +134,9 @@ class Live:
             return
         if what in self.actions and (what in FOR_ALL or self.drives(visitor.number)):
             self.actions[what](visitor.number, value)
+            if what == "stop":
+                # The page keeps a stop until it hears this
+                broadcast((connection,), json.dumps({"stopped": value}))
 
     def begin(self, source: Source, about: dict[str, Any], actions: dict[str, Action]) -> None:
         """Another run is shown.

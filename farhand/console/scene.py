@@ -60,7 +60,7 @@ HIDDEN_GROUP = 3
 
 SKIN = 0.05  # [m], below the surface of a tool, to which a place counts as seen
 
-SIZES = (0.25, 1.0)
+SIZES = (0.25, 2.0)
 """Smallest and largest size of a rig that arrows, handles and labels are scaled to, [m]."""
 
 # MuJoCo's default: a geom that has it takes its material's colour
@@ -135,7 +135,7 @@ class Scene(TypedDict):
     knobs: list[Knob]  # what can be set live
     menus: Menus  # what needs a new session to change
     rate: float  # nominal rate of the ticks, [Hz]
-    size: float  # from the middle of the robots to the farthest of them, 0.25 to 1 m
+    size: float  # from the middle of the robots to the farthest of them, 0.25 to 2 m
     arrow: float  # force that an arrow of ten centimetres stands for, [N]
     margin: str  # the predicted stability of the run; empty if unknown
     twin: Twin | None  # for predictions while it runs; None if nothing can be predicted

@@ -13,7 +13,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from farhand.console.lesson import lesson
+from farhand.console.lesson import LESSON, lesson
 from farhand.console.live import signals_of
 from farhand.console.palette import Colour, css, role_colour
 from farhand.console.scene import USUAL_FORCE, Kinematics, RobotScene, Scene, scale_in_words
@@ -240,11 +240,13 @@ def about(scene: Scene, source: Source, live: bool = True) -> dict[str, Any]:
         "rig": scene["rig"],
         "law": scene["law"],
         "live": live,
+        "coupled": coupled,
         "most": hands[0]["most"] if hands else USUAL_FORCE,
         "signals": signals_of(source),
         "least": dict.fromkeys(forces, 5.0) | LEAST,
         "usual": [forces, *([[ERROR], [ENERGY], [AGE]] if coupled else [])],
         "lesson": lesson(scene) if live else [],
+        "lesson_stopped": LESSON["stopped"],
     }
 
 

@@ -32,7 +32,8 @@ FARTHER = {"youbot": 1.15}
 
 OVERVIEW, EYES = "overview", "eyes"
 EYE_FIELD = float(np.radians(60.0))  # of a camera on a robot
-EYE_DISTANCE = 0.48  # [m], from the tool
+MIN_EYE_DISTANCE = 0.48  # [m], from the tool
+EYE_DISTANCE = 1.25  # from the tool, [-] of half the robot: a large wrist hides more
 AROUND = 0.03  # [m], from the tool to the places that the eye should see as well
 TURNS = tuple(np.radians([0.0, 25.0, -25.0, 50.0, -50.0, 75.0, -75.0]))  # from behind the tool
 RISES = tuple(np.radians([35.0, 20.0, 50.0, 65.0]))  # [rad], above the tool; the best first
@@ -189,11 +190,14 @@ def eye_of(robot: RobotScene, scene: Scene, kinematics: Kinematics) -> tuple[Eye
         ahead = tool - np.array(robot["position"])
     up, ahead = np.array([0.0, 0.0, 1.0]), _unit(ahead * [1.0, 1.0, 0.0])
     side = np.cross(up, ahead)
+    body = np.array([*kinematics.body_position[[b["index"] for b in robot["bodies"]]], tool])
+    size = 0.5 * float(np.linalg.norm(np.ptp(body, axis=0)))
+    distance = max(MIN_EYE_DISTANCE, EYE_DISTANCE * size)
     near = tool + AROUND * np.array([0.0 * up, ahead, side, -side, up, -up])
 
     def offset(turn: float, rise: float) -> Array:
         behind = -np.cos(turn) * ahead - np.sin(turn) * side
-        return EYE_DISTANCE * (np.cos(rise) * behind + np.sin(rise) * up)
+        return distance * (np.cos(rise) * behind + np.sin(rise) * up)
 
     def worth(angles: tuple[float, float]) -> float:
         eye = tool + offset(*angles)

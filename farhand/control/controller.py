@@ -36,11 +36,13 @@ class JointModel(Protocol):
 class ControlRequest:
     """What a station requests of its controller in one tick."""
 
-    __slots__ = ("effort", "gain", "target", "tripped", "valid", "wrench")
+    __slots__ = ("effort", "gain", "target", "torque", "tripped", "valid", "wrench")
 
     def __init__(self) -> None:
         #: sum of what couplings pull with at the tool, world axes, [N] and [N·m]
         self.effort = np.zeros(6)
+        #: sum of what couplings of joints push with, [N·m]; None where none couples joints
+        self.torque: Array | None = None
         #: where a coupling wants the tool; None if no engaged coupling has a target
         self.target: Target | None = None
         self.gain = 0.0  #: how far the arm is coupled, 0 to 1, [-]

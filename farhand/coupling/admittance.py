@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from farhand.coupling.constraint_terms import ToolTerms, placing_inverse
+from farhand.coupling.constraint_terms import Terms
 from farhand.coupling.coupling import Coupling
-from farhand.coupling.kernels import damped
 from farhand.coupling.side import NOTHING, Effort, Side
 from farhand.parameters import parameter
-from farhand.spatial import rotation_from_vector, rotation_vector
 
 Array = np.ndarray
 
@@ -25,19 +23,6 @@ TIED_S = 0.3
 
 While efforts fade in, the arm does not yet follow it: a free handle would run ahead, and then pull.
 """
-
-
-class VirtualHandle:
-    """A body without weight: where a leader's tool is to be.
-
-    Attributes:
-        position: in world, [m].
-        rotation: rotation matrix in world.
-        twist: in world axes, [m/s] and [rad/s].
-    """
-
-    def __init__(self) -> None:
-        self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
 
 
 @dataclass
@@ -85,22 +70,21 @@ class Admittance(Coupling):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         super().__post_init__()
-        self.handle = VirtualHandle()
-        self._terms: dict[str, ToolTerms] = {}
-        self._force, self._error, self._rate = np.zeros(6), np.zeros(6), np.zeros(6)
-        self._acceleration, self._since = np.zeros(6), 0.0
+        n = self.port.leader_size
+        self.handle: Any = self.port.handle()
+        self._terms: dict[str, Terms] = {}
+        self._force, self._acceleration, self._since = np.zeros(n), np.zeros(n), 0.0
         self.refresh()
 
     def refresh(self) -> None:
         """Stack the handle's numbers."""
-        self._M = np.repeat([self.mass, self.inertia], 3)
-        self._B = np.repeat([self.damping, self.rotational_damping], 3)
+        self._M = self.port.spread(self.mass, self.inertia, leader=True)
+        self._B = self.port.spread(self.damping, self.rotational_damping, leader=True)
 
     def engage(self, a: Side, b: Side) -> None:
         """Take the handle to the leader's tool, and let it move on with it."""
         super().engage(a, b)
-        handle = self.handle
-        handle.position[:], handle.rotation[:], handle.twist[:] = a.position, a.rotation, a.twist
+        self.handle.take(a)
         self._since = 0.0
 
     def settle(self) -> None:
@@ -111,11 +95,9 @@ class Admittance(Coupling):
         """Move the handle; pull the leader to it and the follower to the mapped leader."""
         self.measure(a, b)
         self._advance(a, b, dt)
-        handle, error, rate = self.handle, self._error, self._rate
-        np.subtract(handle.position, a.position, error[:3])
-        error[3:] = rotation_vector(handle.rotation.dot(a.rotation.T))
-        np.subtract(handle.twist, a.twist, rate)
-        on_a = self._servo(a, error, rate, self._acceleration)
+        handle = self.handle
+        rate = handle.rate - self.port.rate(a)
+        on_a = self._servo(a, handle.error(a), rate, self._acceleration)
         on_b = self._servo(b, self.error, self.rate, 0.0)
         return a.effort(on_a, handle), b.effort(on_b, self.mapping)
 
@@ -125,56 +107,47 @@ class Admittance(Coupling):
             return NOTHING
         terms = self._terms.get(side.role)
         if terms is None:
-            terms = self._terms[side.role] = ToolTerms(side.arm.nv)
-        terms.update(side.arm, side.wrench, side.external_torque)
+            terms = self._terms[side.role] = self.port.terms(side.arm)
+        terms.update(side.arm, self.port.measured(side), side.external_torque)
         wanted = terms.A + acceleration
         wanted += self.derivative * rate
         wanted += self.proportional * error
-        if side.arm.nv < 6:
-            wrench: Array = placing_inverse(terms.gamma, DAMPING) @ wanted
-            return wrench
-        return damped(terms.gamma, wanted[:, None], DAMPING)[:, 0]
+        return terms.exert(wanted[:, None], DAMPING)[:, 0]
 
     def _advance(self, a: Side, b: Side, dt: float) -> None:
         """One step of the handle: the damping exact, the force held."""
         handle, force = self.handle, self._force
+        on_a, on_b = self.port.measured(a), self.port.measured(b)
         force[:] = 0.0
-        if b.wrench is not None:
-            self.mapping.back(b.wrench, force)
-        if a.wrench is not None:
-            force += a.wrench
+        if on_b is not None:
+            self.mapping.back(on_b, force)
+        if on_a is not None:
+            force += on_a
         share = self._B / self._M * dt
         held = np.where(share > 1e-9, -np.expm1(-share) / np.maximum(share, 1e-9), 1.0)
-        twist = handle.twist * np.exp(-share) + force / self._M * dt * held
-        np.multiply(twist - handle.twist, 1.0 / dt if dt > 0.0 else 0.0, self._acceleration)
-        handle.twist[:] = twist
-        handle.position += handle.twist[:3] * dt
-        handle.rotation[:] = rotation_from_vector(handle.twist[3:] * dt).dot(handle.rotation)
+        rate = handle.rate * np.exp(-share) + force / self._M * dt * held
+        np.multiply(rate - handle.rate, 1.0 / dt if dt > 0.0 else 0.0, self._acceleration)
+        handle.rate[:] = rate
+        handle.shift(rate * dt)
         self._since += dt
         if self._since < TIED_S:
             self._tie(a, self._since / TIED_S)
         self._hold_back(a)
 
     def _tie(self, a: Side, share: float) -> None:
-        """Let the handle keep this share of its lead over the tool."""
-        handle = self.handle
-        turned = rotation_vector(handle.rotation.dot(a.rotation.T))
-        handle.position[:] = a.position + share * (handle.position - a.position)
-        handle.rotation[:] = rotation_from_vector(share * turned).dot(a.rotation)
-        handle.twist[:] = a.twist + share * (handle.twist - a.twist)
+        """Let the handle keep this share of its lead over the leader."""
+        lead, rate = self.handle.error(a).copy(), self.handle.rate - self.port.rate(a)
+        self.handle.take(a)
+        self.handle.shift(share * lead)
+        self.handle.rate += share * rate
 
     def _hold_back(self, a: Side) -> None:
         """Keep the handle on its leash, and stop what runs against it."""
-        handle = self.handle
-        away = handle.position - a.position
-        distance = math.sqrt(away.dot(away))
-        if distance > self.leash:
-            handle.position[:] = a.position + away * (self.leash / distance)
-            handle.twist[:3] = a.twist[:3]
-        turned = rotation_vector(handle.rotation.dot(a.rotation.T))
-        angle = math.sqrt(turned.dot(turned))
-        if angle > self.turn_leash:
-            handle.rotation[:] = rotation_from_vector(turned * (self.turn_leash / angle)).dot(
-                a.rotation
-            )
-            handle.twist[3:] = a.twist[3:]
+        lead = self.handle.error(a).copy()
+        short = self.port.bounded(lead, self.leash, self.turn_leash)
+        stopped = short != lead
+        if stopped.any():
+            rate = np.where(stopped, self.port.rate(a), self.handle.rate)
+            self.handle.take(a)
+            self.handle.shift(short)
+            self.handle.rate[:] = rate

@@ -1,8 +1,9 @@
-"""How a tool accelerates under a wrench, from the model of its arm."""
+"""How a tool, or the joints of an arm, accelerate under a motor effort, from the arm's model."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from farhand.arm import Arm
 from farhand.coupling import kernels
@@ -11,6 +12,9 @@ from farhand.coupling.side import NO_WRENCH
 Array = np.ndarray
 
 UNSCALED = np.eye(6)
+
+LEVER = 0.1
+"""What a radian counts as for an arm that cannot do all that is asked of its tool, [m/rad]."""
 
 
 class ToolTerms:
@@ -33,12 +37,12 @@ class ToolTerms:
 
     def __init__(self, nv: int) -> None:
         self.gamma, self.A = np.zeros((6, 6)), np.zeros(6)
-        self._no_torque = np.zeros(nv)
+        self._few, self._no_torque = nv < 6, np.zeros(nv)
 
     def update(
         self,
         arm: Arm,
-        wrench: Array | None,
+        measured: Array | None,
         external_torque: Array | None = None,
         scale: Array | None = None,
     ) -> None:
@@ -46,7 +50,7 @@ class ToolTerms:
 
         Args:
             arm: the arm at its present state.
-            wrench: h, measured at its tool, [N] and [N·m].
+            measured: h, at its tool, [N] and [N·m].
             external_torque: τ, known to act on its links, [N·m].
             scale: 6 × 6 matrix that turns and scales its twist into the other's workspace, if it is
                 not one.
@@ -54,7 +58,7 @@ class ToolTerms:
         kernels.tool_terms(
             arm.state,
             arm.nq,
-            NO_WRENCH if wrench is None else wrench,
+            NO_WRENCH if measured is None else measured,
             self._no_torque if external_torque is None else external_torque,
             scale is not None,
             UNSCALED if scale is None else scale,
@@ -62,9 +66,49 @@ class ToolTerms:
             self.A,
         )
 
+    def exert(self, accelerations: Array, damping: float) -> Array:
+        """Γ (Γ² + ρ² I)⁻¹ times accelerations, one per column: the wrenches that cause them.
 
-LEVER = 0.1
-"""What a radian counts as for an arm that cannot do all that is asked of its tool, [m/rad]."""
+        An arm of less than six joints cannot do all of it and keeps to the place rather than to the
+        angle.
+        """
+        if self._few and damping > 0.0:
+            effort: Array = placing_inverse(self.gamma, damping) @ accelerations
+            return effort
+        return kernels.damped(self.gamma, accelerations, damping)
+
+
+class JointTerms:
+    r"""The joints of one arm: :math:`\Gamma = M^{-1}`, :math:`A = M^{-1}(c + \mu\dot q - \tau_e)`.
+
+    :math:`\tau_e` is all external torque that is known, so there is nothing beside it.
+
+    Args:
+        nv: number of velocities of the arm.
+    """
+
+    def __init__(self, nv: int) -> None:
+        self.gamma, self.A, self._M = np.zeros((nv, nv)), np.zeros(nv), np.eye(nv)
+        self._right = np.eye(nv, nv + 1, order="F") + 0.0
+
+    def update(
+        self, arm: Arm, measured: Array | None, external_torque: Array | None = None
+    ) -> None:
+        """Both terms at the arm's present state."""
+        right = self._right.copy(order="F")
+        right[:, -1] = arm.bias - arm.gravity + arm.viscous * arm.v
+        if measured is not None:
+            right[:, -1] -= measured
+        found = dposv(arm.M, right)[1]
+        self.gamma[:], self.A[:], self._M = found[:, :-1], found[:, -1], arm.M
+
+    def exert(self, accelerations: Array, damping: float) -> Array:
+        """M times accelerations: it never needs damping."""
+        effort: Array = self._M @ accelerations
+        return effort
+
+
+Terms = ToolTerms | JointTerms
 
 
 def placing_inverse(gamma: Array, damping: float) -> Array:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from farhand.coupling.kernels import pose_error
+from farhand.coupling.port import port_of
 from farhand.coupling.side import Effort, Side
-from farhand.errors import Mismatch
+from farhand.errors import BadValue, Mismatch
 from farhand.mapping import WorkspaceMapping
 from farhand.plants.plant import Channels
 
@@ -46,10 +46,13 @@ class Coupling(ABC):
         needs: keys of :data:`NEEDS`.
         properties: members of :data:`PROPERTIES`.
         shares_arms: whether an arm may have other bridges beside this one.
-        mapping: from the leader's workspace to the follower's.
-        error: how far the follower's tool is from the mapped leader's at the last step, e = [p_t −
-            p_b; log(R_t R_bᵀ)], [m], [rad].
-        rate: twist of the mapped leader's tool minus the follower's, [m/s] and [rad/s].
+        mapping: from the leader's workspace to the follower's, a
+            :class:`~farhand.mapping.WorkspaceMapping`, or from joints to joints, a
+            :class:`~farhand.mapping.joint_map.JointMapping`.
+        port: what the mapping couples: the tools, or the joints.
+        error: how far the follower is from the mapped leader at the last step, e = [p_t − p_b;
+            log(R_t R_bᵀ)] or q_t − q_b, [m], [rad].
+        rate: velocity of the mapped leader minus the follower's, [m/s] and [rad/s].
     """
 
     name: ClassVar[str]
@@ -57,12 +60,12 @@ class Coupling(ABC):
     needs: ClassVar[frozenset[str]] = frozenset()
     properties: ClassVar[frozenset[str]] = frozenset()
 
-    mapping: WorkspaceMapping = field(default_factory=WorkspaceMapping)
+    mapping: Any = field(default_factory=WorkspaceMapping)
 
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
-        self.error, self.rate = np.zeros(6), np.zeros(6)
-        self._translation, self._rotation = self.error[:3], self.error[3:]
+        self.port = port_of(self.mapping)
+        self.error, self.rate = np.zeros(self.port.size), np.zeros(self.port.size)
 
     @abstractmethod
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
@@ -70,7 +73,7 @@ class Coupling(ABC):
 
     def engage(self, a: Side, b: Side) -> None:
         """Make the present poses of both sides the ones that belong together."""
-        self.mapping.capture(a.position, a.rotation, b.position, b.rotation)
+        self.port.capture(self.mapping, a, b)
 
     def settle(self) -> None:
         """Skip what only follows an engagement; for predictions of the law as it runs on."""
@@ -82,9 +85,7 @@ class Coupling(ABC):
 
     def measure(self, a: Side, b: Side) -> None:
         """Compute ``error`` and ``rate``; every law's step begins with it."""
-        mapping = self.mapping
-        mapping.forward(a.position, a.rotation, a.twist)
-        pose_error(mapping.position, mapping.rotation, mapping.twist, b.pose, self.error, self.rate)
+        self.port.compare(self.mapping, a, b, self.error, self.rate)
 
     def require(self, available: frozenset[str] | set[str], who: str = "this rig does") -> None:
         """Refuse to run where something the law needs is missing; ``who`` does not have it."""
@@ -92,3 +93,16 @@ class Coupling(ABC):
         if missing:
             needed = " and ".join(NEEDS.get(need, repr(need)) for need in missing)
             raise Mismatch(f"law {self.name!r} needs {needed}, which {who} not have")
+
+
+def per_axis(gains: Array, size: int) -> Array:
+    """Gains of a law, one per axis of its port; equal ones serve a port of any size.
+
+    Raises:
+        BadValue: they differ, and there are not as many as axes.
+    """
+    if len(gains) == size:
+        return gains
+    if (gains == gains[0]).all():
+        return np.full(size, gains[0])
+    raise BadValue(f"{len(gains)} unlike gains for {size} axes: give {size}, or one for all")

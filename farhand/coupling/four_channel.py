@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.coupling.constraint_terms import ToolTerms, placing_inverse
-from farhand.coupling.coupling import Coupling
-from farhand.coupling.kernels import damped
+from farhand.coupling.constraint_terms import Terms
+from farhand.coupling.coupling import Coupling, per_axis
 from farhand.coupling.side import Effort, Side
 from farhand.parameters import parameter
 
@@ -69,18 +68,23 @@ class FourChannel(Coupling):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         super().__post_init__()
-        self._terms: tuple[ToolTerms, ToolTerms] | None = None
-        self._wrenches = np.zeros((2, 6))
-        self._known, self._felt, self._pull, self._local = (
-            [False, False],
-            np.zeros(6),
-            np.zeros(6),
-            np.zeros(6),
+        n, m = self.port.leader_size, self.port.size
+        self._terms: tuple[Terms, Terms] | None = None
+        self._measured, self._known = (np.zeros(n), np.zeros(m)), [False, False]
+        self._felt, self._local, self._pull = np.zeros(n), np.zeros(n), np.zeros(m)
+        self._wanted = np.zeros((m, 2))
+        self.proportional, self.derivative = (
+            per_axis(gains, m) for gains in (self.proportional, self.derivative)
         )
-        self._wanted = np.zeros((6, 2))
+
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Stack the damping."""
+        self._brake = self.port.spread(-self.leader_damping, 0.0, leader=True)
 
     def engage(self, a: Side, b: Side) -> None:
-        """Couple the present poses, with no wrench remembered."""
+        """Couple the present poses, with no effort remembered."""
         super().engage(a, b)
         self._known = [False, False]
 
@@ -89,46 +93,34 @@ class FourChannel(Coupling):
         assert a.arm is not None and b.arm is not None  # "models" is among the needs
         self.measure(a, b)
         if self._terms is None:
-            self._terms = ToolTerms(a.arm.nv), ToolTerms(b.arm.nv)
-        h_a, h_b = self._wrench(0, a.wrench, dt), self._wrench(1, b.wrench, dt)
+            self._terms = self.port.terms(a.arm), self.port.terms(b.arm)
+        measured = self.port.measured(a), self.port.measured(b)
+        h_a, h_b = (self._keep(which, value, dt) for which, value in enumerate(measured))
         one, two = self._terms
         one.update(a.arm, h_a, a.external_torque)
         two.update(b.arm, h_b, b.external_torque)
         error, lead = self._wanted[:, 0], self._wanted[:, 1]
         np.multiply(self.derivative, self.rate, error)
         error += self.proportional * self.error
-        few = b.arm.nv < 6
-        lag = self._weigh(two.gamma, self._wanted, few)[:, 0]
+        lag = two.exert(self._wanted, self.damping)[:, 0]
         self.mapping.back(self.reflection * h_b - self.lag_share * lag, self._felt)
-        np.multiply(a.twist[:3], -self.leader_damping, self._local[:3])
+        np.multiply(self._brake, self.port.rate(a), self._local)
         self._felt += self._local
-        lead[:] = one.gamma.dot(self._felt if a.commanded is None else a.commanded) - one.A
-        if not self.mapping.plain:
-            lead[:] = self.mapping.matrix @ lead
+        led = one.gamma.dot(self._felt if a.commanded is None else a.commanded) - one.A
+        lead[:] = led if self.mapping.plain else self.mapping.matrix @ led
         lead += two.A
         lead += error
-        self._pull[:] = self._weigh(two.gamma, self._wanted, few)[:, 1]
+        self._pull[:] = two.exert(self._wanted, self.damping)[:, 1]
         return a.effort(self._felt, local=self._local), b.effort(self._pull, self.mapping)
 
-    def _wrench(self, which: int, measured: Array | None, dt: float) -> Array:
-        """The measured wrench of one side; while there is none, the last one, fading."""
-        kept: Array = self._wrenches[which]
+    def _keep(self, which: int, measured: Array | None, dt: float) -> Array:
+        """The measured effort of one side; while there is none, the last one, fading."""
+        kept = self._measured[which]
         if measured is not None:
             kept[:], self._known[which] = measured, True
         else:
             kept *= math.exp(-dt / FADE) if self._known[which] else 0.0
         return kept
-
-    def _weigh(self, gamma: Array, acceleration: Array, few: bool) -> Array:
-        """Γ (Γ² + ρ² I)⁻¹ times accelerations, one per column: the wrenches that cause them.
-
-        An arm of few joints, less than six, cannot do all of it and keeps to the place rather than
-        to the angle.
-        """
-        if few and self.damping > 0.0:
-            wrench: Array = placing_inverse(gamma, self.damping) @ acceleration
-            return wrench
-        return damped(gamma, acceleration, self.damping)
 
 
 class FourChannelSensorless(FourChannel):

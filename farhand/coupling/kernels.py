@@ -38,6 +38,35 @@ def pose_error(
 
 
 @compiled
+def follow(
+    leader: Array,
+    offsets: Array,
+    follower: Array,
+    position: Array,
+    rotation: Array,
+    error: Array,
+    rate: Array,
+) -> None:
+    """The follower's target p_a + Δp, R_a ΔR in a workspace that is neither turned nor scaled.
+
+    Args:
+        leader: position, rotation (column by column) and twist of its tool.
+        offsets: Δp, and ΔR row by row.
+        follower: position, rotation and twist of its tool.
+        position: result: of the target, [m].
+        rotation: result: of the target, 3 × 3.
+        error: result, as of :func:`pose_error`, [m] and [rad].
+        rate: result, [m/s] and [rad/s].
+    """
+    for i in range(3):
+        position[i] = leader[i] + offsets[i]
+        a, b, c = leader[3 + i], leader[6 + i], leader[9 + i]
+        for j in range(3):
+            rotation[i, j] = a * offsets[3 + j] + b * offsets[6 + j] + c * offsets[9 + j]
+    pose_error(position, rotation, leader[12:], follower, error, rate)
+
+
+@compiled
 def tool_terms(
     state: Array,
     nq: int,
@@ -96,9 +125,9 @@ def damped(gamma: Array, wanted: Array, damping: float) -> Array:
     if damping == 0.0:
         return np.linalg.solve(gamma, wanted)
     squared = multiply(gamma, gamma)
-    for i in range(6):
+    for i in range(len(gamma)):
         squared[i, i] += damping * damping
-    return multiply(gamma, solve(squared, wanted))
+    return multiply(gamma, solve(squared, wanted.copy()))
 
 
 @compiled
@@ -117,9 +146,8 @@ def constraint_force(
     rate: Array,
     gains: Array,
     gamma: Array,
-    u: Array,
     back: float,
-    felt: Array,
+    efforts: Array,
 ) -> None:
     """The force u = Γ (Γ² + ρ² I)⁻¹ (A_b − A_a + K_d rate + K_p error) with Γ = Γ_a + Γ_b.
 
@@ -138,9 +166,9 @@ def constraint_force(
         rate: its rate, [m/s] and [rad/s].
         gains: diagonals of K_p and K_d, and ρ.
         gamma: result: Γ, 6 × 6.
-        u: result, [N] and [N·m].
         back: how strongly the hand feels it.
-        felt: result: −u times that; of use where the workspace is not turned.
+        efforts: result: u, then −u times ``back``, which is of use where the workspace is not
+            turned, [N] and [N·m].
     """
     gamma_b, A_a, A_b = np.empty((6, 6)), np.empty(6), np.empty(6)
     tool_terms(state_a, nq_a, wrench_a, external_a, turned, scale, gamma, A_a)
@@ -152,5 +180,5 @@ def constraint_force(
             gamma[i, j] += gamma_b[i, j]
     found = damped(gamma, wanted, gains[12])
     for i in range(6):
-        u[i] = found[i, 0]
-        felt[i] = -back * u[i]
+        efforts[i] = found[i, 0]
+        efforts[6 + i] = -back * efforts[i]

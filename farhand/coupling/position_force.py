@@ -25,8 +25,9 @@ class PositionForce(SpringCoupling):
         w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad
         w_a = \mathrm{back}(h_b) - B\,\dot x_a
 
-    :math:`h_b` is the contact wrench measured at the follower. In free motion the hand feels only
-    the leader and the damping B; in contact it feels what the follower touches, at full strength.
+    :math:`h_b` is the contact wrench measured at the follower, or its joints' external torque. In
+    free motion the hand feels only the leader and the damping B; in contact it feels what the
+    follower touches, at full strength.
     It shakes when the environment is much stiffer than the hand, and sooner over a delayed link:
     the loop gain is the environment's stiffness over the impedance of hand and leader. When the
     measurement is lost, what was last felt fades away and only the damping is left. A force map
@@ -48,12 +49,14 @@ class PositionForce(SpringCoupling):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         super().__post_init__()
-        self._reflected, self._felt, self._drag = np.zeros(6), np.zeros(6), np.zeros(6)
+        n = self.port.leader_size
+        self._reflected, self._felt, self._drag = np.zeros(n), np.zeros(n), np.zeros(n)
         self.refresh()
 
     def refresh(self) -> None:
         """Stack the gains."""
-        self._B = np.repeat([self.leader_damping, self.leader_rotational_damping], 3)
+        linear, angular = self.leader_damping, self.leader_rotational_damping
+        self._B = self.port.spread(linear, angular, leader=True)
 
     def engage(self, a: Side, b: Side) -> None:
         """Couple the present poses, with no force remembered."""
@@ -64,13 +67,14 @@ class PositionForce(SpringCoupling):
         """Spring on the follower, measured wrench and damping on the leader."""
         self.measure(a, b)
         wrench_b = self.spring.pull(self.error, self.rate)
-        if b.wrench is None:
+        measured = self.port.measured(b)
+        if measured is None:
             self._reflected *= math.exp(-dt / FADE)
         else:
-            self.mapping.back(b.wrench, out=self._reflected)
+            self.mapping.back(measured, out=self._reflected)
             if self.force_map is not None:
                 self._reflected[:] = self.force_map.forward(self._reflected, dt)
-        np.multiply(self._B, a.twist, self._drag)
+        np.multiply(self._B, self.port.rate(a), self._drag)
         np.negative(self._drag, self._drag)
         np.add(self._reflected, self._drag, self._felt)
         return a.effort(self._felt, local=self._drag), b.effort(wrench_b, self.mapping)

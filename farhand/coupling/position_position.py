@@ -1,4 +1,4 @@
-"""Position–position: one virtual spring-damper between the tools, felt on both sides."""
+"""Position–position: one virtual spring-damper between the two sides, felt on both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from farhand.coupling.spring import SpringCoupling
 
 @dataclass
 class PositionPosition(SpringCoupling):
-    r"""Pull the tools together with a spring and a damper.
+    r"""Pull the tools, or the joints, together with a spring and a damper.
 
     .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = -\,\mathrm{back}(w_b)
 
@@ -31,7 +31,7 @@ class PositionPosition(SpringCoupling):
     def __post_init__(self) -> None:
         """Prepare the work array."""
         super().__post_init__()
-        self._felt = np.zeros(6)
+        self._felt = np.zeros(self.port.leader_size)
 
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
         """Equal and opposite, up to the mapping."""

@@ -23,7 +23,8 @@ class Effort:
     """What a law asks of one side.
 
     Attributes:
-        wrench: on the arm at its tool point, world axes, [N] and [N·m].
+        wrench: on the arm at its tool point, world axes, [N] and [N·m]; of a law that couples
+            joints, one torque per joint, [N·m].
         local: the part of the wrench that the arm's own motion alone causes, such as damping, [N]
             and [N·m].
         target: pose and twist the law pulls the tool to, for arms that take positions or
@@ -43,6 +44,11 @@ class Side:
     A local side looks at the station's own :class:`Arm`; a remote one is filled from the last
     packet.
 
+    Args:
+        role: ``"leader"`` or ``"follower"``.
+        arm: its model, if it is known.
+        joints: how many joints a side without a model has.
+
     Attributes:
         role: ``"leader"`` or ``"follower"``.
         arm: dynamics at this state, None for a remote side whose model is not known.
@@ -56,6 +62,10 @@ class Side:
             known.
         external_torque: joint torque known to act on the links beside the tool's wrench, [N·m];
             None when not known.
+        q: joint positions, [rad] or [m]; empty for a remote side that couples tools.
+        v: joint velocities, [rad/s] or [m/s].
+        torque: joint torque of all that touches the arm, for laws that couple joints, [N·m]; None
+            when there is no measurement.
         age: how old all this is, [s].
     """
 
@@ -68,14 +78,20 @@ class Side:
         "external_torque",
         "pose",
         "position",
+        "q",
         "role",
         "rotation",
+        "torque",
         "twist",
+        "v",
         "wrench",
     )
 
-    def __init__(self, role: str, arm: Arm | None = None) -> None:
+    def __init__(self, role: str, arm: Arm | None = None, joints: int = 0) -> None:
         self.role, self.arm = role, arm
+        self.q = np.zeros(joints) if arm is None else arm.q
+        self.v = np.zeros(joints) if arm is None else arm.v
+        self.torque: Array | None = None
         if arm is None:
             self.pose = np.zeros(18)
             self.position, self.twist = self.pose[:3], self.pose[12:]

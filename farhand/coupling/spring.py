@@ -1,4 +1,4 @@
-"""The virtual spring-damper between the tools, and the laws that have one."""
+"""The virtual spring-damper between the two sides, and the laws that have one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from farhand.coupling.coupling import Coupling
+from farhand.coupling.port import TOOL, Port
 from farhand.parameters import parameter
 
 Array = np.ndarray
@@ -21,6 +22,9 @@ class Spring:
         w = K\,e + D\,\dot e, \qquad
         e = [\,p_t - p_b;\ \log(R_t R_b^\top)\,], \quad \dot e := \dot x_t - \dot x_b
 
+    Of a law that couples joints, hinges have the rotational numbers and slides the others, each
+    times the weight of the joint in the map.
+
     Attributes:
         wrench: w at the last :meth:`pull`, [N] and [N·m].
     """
@@ -32,13 +36,17 @@ class Spring:
 
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
-        self.wrench, self._damped = np.zeros(6), np.zeros(6)
+        self.suit(TOOL)
+
+    def suit(self, port: Port) -> None:
+        """Pull at this port."""
+        self._port, self.wrench, self._damped = port, np.zeros(port.size), np.zeros(port.size)
         self.refresh()
 
     def refresh(self) -> None:
         """Stack the gains."""
-        self._K = np.repeat([self.stiffness, self.rotational_stiffness], 3)
-        self._D = np.repeat([self.damping, self.rotational_damping], 3)
+        self._K = self._port.spread(self.stiffness, self.rotational_stiffness)
+        self._D = self._port.spread(self.damping, self.rotational_damping)
 
     def pull(self, error: Array, rate: Array) -> Array:
         """The wrench on the follower for an error and its rate; the array is reused."""
@@ -54,3 +62,8 @@ class SpringCoupling(Coupling):
     """A law whose follower is pulled to the mapped leader by a :class:`Spring`."""
 
     spring: Spring = field(default_factory=Spring)
+
+    def __post_init__(self) -> None:
+        """Let the spring pull at the law's port."""
+        super().__post_init__()
+        self.spring.suit(self.port)

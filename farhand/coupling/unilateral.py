@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import Spring, SpringCoupling
 
@@ -21,7 +23,14 @@ class Unilateral(SpringCoupling):
     #: K and D
     spring: Spring = field(default_factory=lambda: Spring(stiffness=2000.0, damping=100.0))
 
+    def __post_init__(self) -> None:
+        """Prepare the leader's effort."""
+        super().__post_init__()
+        self._nothing = np.zeros(self.port.leader_size)
+
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
         """Pull the follower; leave the leader alone."""
         self.measure(a, b)
-        return a.effort(), b.effort(self.spring.pull(self.error, self.rate), self.mapping)
+        return a.effort(self._nothing), b.effort(
+            self.spring.pull(self.error, self.rate), self.mapping
+        )

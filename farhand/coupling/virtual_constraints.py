@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.coupling.constraint_terms import UNSCALED
-from farhand.coupling.coupling import Coupling
-from farhand.coupling.kernels import constraint_force
+from farhand.arm import Arm
+from farhand.coupling.constraint_terms import UNSCALED, Terms
+from farhand.coupling.coupling import Coupling, per_axis
+from farhand.coupling.kernels import constraint_force, damped
 from farhand.coupling.side import NO_WRENCH, Effort, Side
 from farhand.mapping import WorkspaceMapping
 from farhand.parameters import parameter
@@ -62,7 +63,13 @@ class VirtualConstraints(Coupling):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         super().__post_init__()
-        self.multiplier, self._felt, self.gamma = np.zeros(6), np.zeros(6), np.zeros((6, 6))
+        n, m = self.port.leader_size, self.port.size
+        self._efforts, self.gamma = np.zeros(m + n), np.zeros((m, m))
+        self.multiplier, self._felt = self._efforts[:m], self._efforts[m:]
+        self.proportional, self.derivative = (
+            per_axis(gains, m) for gains in (self.proportional, self.derivative)
+        )
+        self._terms: tuple[Terms, Terms] | None = None
         self.refresh()
 
     def refresh(self) -> None:
@@ -74,6 +81,8 @@ class VirtualConstraints(Coupling):
         one, two = a.arm, b.arm
         assert one is not None and two is not None  # "models" is among the needs
         self.measure(a, b)
+        if self.port.space == "joints":
+            return self._tie_joints(a, b, one, two)
         if self.orientation != "rotvec":
             self.error[3:] = orientation_error(self.error[3:], self.orientation)
         plain = self.mapping.plain
@@ -92,12 +101,26 @@ class VirtualConstraints(Coupling):
             self.rate,
             self._gains,
             self.gamma,
-            self.multiplier,
             self.mapping.force_scale,
-            self._felt,
+            self._efforts,
         )
         # other mappings bring forces back in other ways
         if not plain or type(self.mapping) is not WorkspaceMapping:
             self.mapping.back(self.multiplier, self._felt)
             np.negative(self._felt, self._felt)
+        return a.effort(self._felt), b.effort(self.multiplier)
+
+    def _tie_joints(self, a: Side, b: Side, one: Arm, two: Arm) -> tuple[Effort, Effort]:
+        """The same between joints, where Γ₁ = M₁⁻¹ and Γ₂ = M₂⁻¹."""
+        if self._terms is None:
+            self._terms = self.port.terms(one), self.port.terms(two)
+        (first, second), S = self._terms, self.mapping.matrix
+        first.update(one, a.torque if self.leader_wrench else None)
+        second.update(two, b.torque if self.follower_wrench else None)
+        wanted = second.A - S @ first.A + self.derivative * self.rate
+        wanted += self.proportional * self.error
+        self.gamma[:] = S @ first.gamma @ S.T + second.gamma
+        self.multiplier[:] = damped(self.gamma, wanted[:, None], self.damping)[:, 0]
+        self.mapping.back(self.multiplier, self._felt)
+        np.negative(self._felt, self._felt)
         return a.effort(self._felt), b.effort(self.multiplier)

@@ -103,8 +103,8 @@ class Performance(SpringCoupling):
         else:
             self._follow(b, dt)
         target = self.target
-        np.subtract(target.position, b.position, self._translation)
-        self._rotation[:] = rotation_vector(target.rotation @ b.rotation.T)
+        np.subtract(target.position, b.position, self.error[:3])
+        self.error[3:] = rotation_vector(target.rotation @ b.rotation.T)
         np.subtract(target.twist, b.twist, self.rate)
         phase, force, offset = self._channels
         phase[0], force[0], offset[:] = self.phase, self._learnt_force, self._offset

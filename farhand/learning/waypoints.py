@@ -147,11 +147,11 @@ class Replay(SpringCoupling):
         self._clock += dt
         position, velocity, _ = self._way.at(min(self._clock, self._length))
         self.target.position[:], self.target.twist[:3] = position, velocity
-        np.subtract(self.target.position, b.position, self._translation)
-        self._rotation[:] = rotation_vector(self.target.rotation @ b.rotation.T)
+        np.subtract(self.target.position, b.position, self.error[:3])
+        self.error[3:] = rotation_vector(self.target.rotation @ b.rotation.T)
         np.subtract(self.target.twist, b.twist, self.rate)
         late = self._clock - self._length
-        inside = float(np.abs(self._translation).max()) <= self.box
+        inside = float(np.abs(self.error[:3]).max()) <= self.box
         there = late > 0.0 and (inside or late > self.patience)
         self._held = self._held + dt if there else 0.0
         if self._held > self.rest and self.reached < len(self._places):

@@ -61,13 +61,16 @@ _OPTIONAL = {
 }
 
 
-def _sizes(nq: int, nv: int) -> dict[str, int]:
+def _sizes(nq: int, nv: int, joints: int) -> dict[str, int]:
     """Length of every array field in the order of the layout, those of fixed length first."""
     pose = dict(tool_quaternion=4, offset_quaternion=4, offset_position=3, map_shape=5)
     pose["tool_position"] = 3
-    port = dict(tool_twist=6, port_energy_in=6, port_energy_out=6)
-    optional = dict(measured_wrench=6, commanded_wrench=6, gripper=2)
-    return pose | port | optional | {"q": nq, "v": nv, "external_torque": nv}
+    # what a coupling of joints exchanges has one number per joint
+    n = nv if joints else 6
+    port = dict(tool_twist=6, port_energy_in=n, port_energy_out=n)
+    optional = dict(measured_wrench=6, commanded_wrench=n, gripper=2)
+    state = {"q": nq, "v": nv, "external_torque": nv}
+    return pose | port | optional | state | {"joint_map": 2 * joints + 1 if joints else 0}
 
 
 def model_hash(*parts: str | bytes | ArrayLike) -> int:
@@ -91,10 +94,10 @@ def model_hash(*parts: str | bytes | ArrayLike) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def _views(buffer: bytes | bytearray, nq: int, nv: int) -> dict[str, Array]:
+def _views(buffer: bytes | bytearray, nq: int, nv: int, joints: int) -> dict[str, Array]:
     """The array fields in a packet's buffer, by name."""
     views, start = {}, _FLOATS_AT
-    for name, count in _sizes(nq, nv).items():
+    for name, count in _sizes(nq, nv, joints).items():
         views[name] = np.frombuffer(buffer, "<f8", count, start)
         start += 8 * count
     return views
@@ -154,12 +157,14 @@ class Packet:
     72       f64: tool_quaternion (4), offset_quaternion (4), offset_position (3), map_shape (5),
              tool_position (3), tool_twist (6), port_energy_in (6), port_energy_out (6),
              measured_wrench (6), commanded_wrench (6), gripper (2), q (nq), v (nv),
-             external_torque (nv)
+             external_torque (nv); where joints are coupled, port energies and commanded_wrench
+             have nv numbers each, and joint_map (2 joints + 1) follows
     =======  ======================================================================================
 
     Args:
         nq: number of configuration coordinates, [-].
         nv: number of velocity coordinates, [-].
+        joints: of the follower, where joints are coupled; 0 for a coupling of tools.
         model_hash: what both sides must agree on, from :func:`model_hash`.
 
     Attributes:
@@ -174,16 +179,17 @@ class Packet:
         mode: the sender's mode of operation, as the session numbers them.
         engagement_id: counts engagements, so that offsets match the engagement they belong to.
         buttons: one bit per button, set while pressed.
-        map: the sender's map as one view (12): offset_quaternion, offset_position, map_shape.
+        map: the sender's map as one view: offset_quaternion, offset_position and map_shape (12), or
+            the map of joints: offsets, scales and force scale.
 
     Raises:
         OutOfRange: for a negative or too large number of coordinates.
     """
 
     __slots__ = (
-        *("nq", "nv", "model_hash", "size", "map", "_buffer", "_view", "_identity"),
+        *("nq", "nv", "joints", "model_hash", "size", "map", "_buffer", "_view", "_identity"),
         *_SCALAR_LIMITS,
-        *(f"_{name}" for name in _sizes(0, 0)),
+        *(f"_{name}" for name in _sizes(0, 0, 0)),
     )
 
     q: Array = _array("q", "Configuration (nq) in Pinocchio's order, [rad] or [m].")
@@ -212,6 +218,7 @@ class Packet:
     external_torque: Array | None = _optional(
         "external_torque", "Joint torque beside the tool's wrench (nv), [N·m]; None if unknown."
     )
+    joint_map: Array = _array("joint_map", "Offsets, scales, force scale of a map of joints.")
     engaged: bool = _flag(Flag.ENGAGED, "The sender takes part in the coupling.")
     clutch_pressed: bool = _flag(Flag.CLUTCH_PRESSED, "Its motion is not to be followed.")
     tripped: bool = _flag(Flag.TRIPPED, "The sender's guard has tripped.")
@@ -219,30 +226,32 @@ class Packet:
     leaving: bool = _flag(Flag.LEAVING, "The sender ends in order and will send no more.")
     echo_valid: bool = _flag(Flag.ECHO, "The sender echoes the time of a packet.")
 
-    def __init__(self, nq: int, nv: int, model_hash: int = 0) -> None:
+    def __init__(self, nq: int, nv: int, model_hash: int = 0, joints: int = 0) -> None:
         most = MAX_COORDINATES
         limits = (("nq", nq, most), ("nv", nv, most), ("model_hash", model_hash, 2**64 - 1))
         for name, number, limit in limits:
             if not 0 <= number <= limit:
                 raise OutOfRange(f"packet.{name}", number, 0, limit)
-        self.nq, self.nv, self.model_hash = nq, nv, model_hash
+        self.nq, self.nv, self.model_hash, self.joints = nq, nv, model_hash, joints
         for name in _SCALAR_LIMITS:
             setattr(self, name, 0)
         self._identity = _IDENTITY.pack(MAGIC, VERSION, nq, nv, model_hash)
-        self.size = _FLOATS_AT + 8 * sum(_sizes(nq, nv).values())  # [bytes]
+        self.size = _FLOATS_AT + 8 * sum(_sizes(nq, nv, joints).values())  # [bytes]
         self._buffer = bytearray(self.size)
         self._buffer[: _IDENTITY.size] = self._identity
         # A memoryview copies in faster than the buffer itself.
         self._view = memoryview(self._buffer)
-        for name, view in _views(self._buffer, nq, nv).items():
+        for name, view in _views(self._buffer, nq, nv, joints).items():
             setattr(self, f"_{name}", view)
-        self.map = np.frombuffer(self._buffer, "<f8", 12, _FLOATS_AT + 8 * 4)
+        # the fields of the tool's map lie side by side
+        tool = np.frombuffer(self._buffer, "<f8", 12, _FLOATS_AT + 8 * 4)
+        self.map = self.joint_map if joints else tool
         self.tool_quaternion[3] = self.offset_quaternion[3] = 1.0
         self.map_shape[:2] = 1.0
 
     def blank(self) -> Packet:
         """An empty packet of the same layout and model."""
-        return Packet(self.nq, self.nv, self.model_hash)
+        return Packet(self.nq, self.nv, self.model_hash, self.joints)
 
     def to_bytes(self) -> bytes:
         """The packet as it goes on the wire; a scalar that does not fit its place is refused."""
@@ -300,7 +309,7 @@ class Packet:
         return sequence
 
     def _check_finite(self, data: bytes, flags: int) -> None:
-        for name, field in _views(data, self.nq, self.nv).items():
+        for name, field in _views(data, self.nq, self.nv, self.joints).items():
             valid = name not in _OPTIONAL or flags & _OPTIONAL[name]
             if valid and not np.isfinite(field).all():
                 values = field.tolist()

@@ -18,6 +18,9 @@ class Clock(Protocol):
     def wait_until(self, t_ns: int) -> None:
         """Return at ``t_ns`` after the start, [ns], or at once when that has passed."""
 
+    def slip(self, ns: int) -> None:
+        """Let its time stand still for so long, [ns]."""
+
 
 class VirtualClock:
     """Time goes on as fast as the computer can: the same run gives the same log to the bit."""
@@ -30,6 +33,9 @@ class VirtualClock:
 
     def wait_until(self, t_ns: int) -> None:
         """Go on at once."""
+
+    def slip(self, ns: int) -> None:
+        """Nothing: it is never late."""
 
 
 class WallClock:
@@ -59,3 +65,7 @@ class WallClock:
         while (now := time.monotonic_ns()) < deadline:
             pass
         self.late_ns = now - deadline
+
+    def slip(self, ns: int) -> None:
+        """Count the deadlines from a later start."""
+        self._origin_ns += ns

@@ -77,8 +77,11 @@ class Commands:
 
     def post(
         self, name: str, path: str = "", value: object = None, at_ns: int | None = None
-    ) -> None:
-        """Post a command for the next tick boundary, or the first one from ``at_ns`` [ns] on."""
+    ) -> Request:
+        """Post a command for the next tick boundary, or the first one from ``at_ns`` [ns] on.
+
+        What is returned is :attr:`Logged.request` of its entry in the log.
+        """
         if name not in NAMES:
             raise UnknownName("command", name, NAMES)
         if not isinstance(path, str):
@@ -92,6 +95,7 @@ class Commands:
             self._now.append(request)
         else:
             heapq.heappush(self._later, (at_ns, next(self._count), request))
+        return request
 
     def note(self, logged: Logged) -> None:
         """Keep what came of a command."""

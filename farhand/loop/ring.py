@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import mmap
 import os
+import platform
 import tempfile
 import threading
 import uuid
@@ -46,22 +47,24 @@ def align(size: int) -> int:
     return -(-size // LINE) * LINE
 
 
+IN_ORDER = platform.machine() in ("x86_64", "AMD64")
+"""Whether the processor keeps the order of loads and of stores by itself; ARM does not."""
+
+
 class Fence:
     """A full memory barrier, made of a private lock: release it and acquire it again.
 
-    x86-64 keeps the order of stores by itself; ARM does not, and Python offers nothing plainer. Not
-    for two threads.
+    Python offers nothing plainer. Not for two threads.
     """
 
     def __init__(self) -> None:
-        lock = threading.Lock()
-        lock.acquire()
-        self.release, self.acquire = lock.release, lock.acquire
+        self._lock = threading.Lock()
+        self._lock.acquire()
 
     def __call__(self) -> None:
         """No load or store moves across this call."""
-        self.release()
-        self.acquire()
+        self._lock.release()
+        self._lock.acquire()
 
 
 class RingWriter:
@@ -79,9 +82,7 @@ class RingWriter:
         self._first, self._step, self._end = first, step, first + span.capacity * step
         self._at = first  # where the next record goes
         self._count = 0
-        fence = Fence()
-        # without the detour: this is the hot path
-        self._release, self._acquire = (fence.release, fence.acquire)
+        self._fence = None if IN_ORDER else Fence()
 
     @property
     def count(self) -> int:
@@ -90,14 +91,14 @@ class RingWriter:
 
     def push(self, record: memoryview | bytes) -> None:
         """Append ``record``, exactly one row long, over the oldest one."""
-        count, at = self._count, self._at
+        count, at, fence = self._count, self._at, self._fence
         end = at + self._step
         self._marks[0] = count + 1
-        self._release()
-        self._acquire()
+        if fence is not None:
+            fence()
         self._bytes[at:end] = record
-        self._release()
-        self._acquire()
+        if fence is not None:
+            fence()
         self._marks[1] = self._count = count + 1
         self._at = end if end < self._end else self._first
 
@@ -127,6 +128,10 @@ class RingReader:
     @position.setter
     def position(self, position: int) -> None:
         self._next = position
+
+    def skip(self) -> None:
+        """Go on behind the newest record."""
+        self._next = int(self._marks[1])
 
     def newest(self) -> NDArray[np.int64] | None:
         """A copy of the newest record, ``None`` before the first."""
@@ -176,7 +181,8 @@ def create_file(path: Path, head: bytes, size: int, sweep: bool) -> mmap.mmap:
         _remove_if_abandoned(stale, must=not sweep)
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
-        with open(part, "x+b") as file:
+        # signals are for the same user only
+        with open(part, "x+b", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(head)
             # a full disk fails here, not as a bus error in the tick
             file.write(bytes(size - len(head)))

@@ -48,6 +48,16 @@ class Physics(Protocol):
         """Move on to ``to_ns``."""
 
 
+class Target(Protocol):
+    """Where a program sends a station, see :mod:`farhand.loop.target`."""
+
+    def release(self) -> None:
+        """Let the station rest until the next target."""
+
+    def give_back(self) -> None:
+        """Leave the station to its couplings until they are released."""
+
+
 @dataclass(slots=True)
 class Part:
     """Something the session calls at its own rate."""
@@ -125,6 +135,7 @@ class Session:
         #: where the time of the ticks went (wall clock only)
         self.cycle: Cycle | None = None if self.clock.name == "virtual" else Cycle()
         self.trips: list[TripRecord] = []  #: every trip so far
+        self.targets: list[Target] = []  #: where programs send stations
         #: how long the last ticks took, [ns], as a ring
         self.tick_ns = np.zeros(TICKS_TIMED, np.int64)
         self.late_ns = np.zeros(TICKS_TIMED, np.int64)  #: how late they began, [ns], as a ring
@@ -151,6 +162,8 @@ class Session:
         # whether all parts are due together: then their own times are brought up to date only when
         # somebody may look
         self._in_step, self._due_ns, self._made, self._began_ns = False, 0, 0, 0
+        # how long the physics of the last tick took [ns], and whether that was longer than its time
+        self._physics_ns, self._slow_physics = 0, False
         self._calls: tuple[Callable[[int], None], ...] = ()
         self._base_ns = min((part.period_ns for part in self.parts), default=0)
 
@@ -239,8 +252,9 @@ class Session:
             late_ns = self.clock.late_ns
             if late_ns > self._base_ns:
                 due_ns = self._fall_behind(due_ns, late_ns, end_ns)
-            self.now_ns = due_ns
+            span_ns, self.now_ns = due_ns - self.now_ns, due_ns
             self._make(due_ns, late_ns)
+            self._slow_physics = self._physics_ns > max(span_ns, self._base_ns)
             self.ticks += 1
             if between is not None and due_ns >= pause_ns:
                 self._update_parts()
@@ -256,12 +270,13 @@ class Session:
         before = time.perf_counter_ns()
         self._advance(due_ns)
         began = self._began_ns = time.perf_counter_ns()
+        self._physics_ns = began - before
         self._tick(due_ns)
         took = time.perf_counter_ns() - began
         place = self.ticks % TICKS_TIMED
         self.tick_ns[place], self.late_ns[place] = took, late_ns
         if self.cycle is not None:
-            self.cycle.meters["physics"].pending = began - before
+            self.cycle.meters["physics"].pending = self._physics_ns
             self.cycle.close(took, late_ns)
             if late_ns <= self._base_ns and self.deadlines.record_tick(late=False):
                 self._stop_late(due_ns)
@@ -280,6 +295,11 @@ class Session:
         """Count an overrun, skip ticks by the policy; the time of the tick to make, [ns]."""
         base_ns, skipped = self._base_ns, 0
         missed = min(self.deadlines.missed(late_ns, base_ns), (end_ns - 1 - due_ns) // base_ns)
+        if missed and self._slow_physics and self.deadlines.catch_up_ns:
+            # Skipped ticks leave all their physics to one tick, which would be later still, and the
+            # next one later again. A simulation slower than time goes on in slow motion instead.
+            self.clock.slip(late_ns)
+            missed = 0
         if missed:
             now_ns = due_ns + missed * base_ns
             self._update_parts()
@@ -376,10 +396,15 @@ class Session:
                 station.reset()
         elif request.name in ("engage", "declutch"):
             outcomes = [bridge.engage() for bridge in self.bridges]
-            return next((outcome for outcome in outcomes if outcome != DONE), DONE)
+            outcome = next((outcome for outcome in outcomes if outcome != DONE), DONE)
+            for target in self.targets if outcome.done else ():
+                target.give_back()
+            return outcome
         else:
             for bridge in self.bridges:
                 bridge.release()
+            for target in self.targets:
+                target.release()
         return DONE
 
     def _notice_trips(self) -> None:

@@ -29,18 +29,20 @@ MODES = ("free", "hold", "coupled", "tripped")
 
 
 class Contribution:
-    """What one coupling asks of a station: a faded wrench, a target, a degree of engagement.
+    """What one coupling asks of a station: a faded effort, a target, a degree of engagement.
 
     Attributes:
         wrench: on the arm at the tool, world axes, [N] and [N·m].
+        torque: on its joints, [N·m]; None of a coupling of tools.
         gain: engagement, 0 to 1, [-].
         target: pose for the tool while engaged; None when the law names none or the coupling parts.
     """
 
-    __slots__ = ("gain", "target", "wrench")
+    __slots__ = ("gain", "target", "torque", "wrench")
 
     def __init__(self) -> None:
         self.wrench, self.gain = np.zeros(6), 0.0
+        self.torque: Array | None = None
         self.target: Target | None = None
 
 
@@ -115,6 +117,8 @@ class Station:
         self.valid, self._sampled_ns = False, 0
         self._contributions: list[Contribution] = []
         self._asked = ControlRequest()
+        #: external joint torque as it is recorded, [N·m]; None unless joints are coupled
+        self._external: Array | None = None
         #: along which of the tool's six axes the plant can exert an effort; elsewhere a passive
         #: joint gives way
         self.drives = driven_axes(arm, plant.actuated)
@@ -179,6 +183,21 @@ class Station:
         self._contributions.append(contribution)
         return contribution
 
+    def couple_joints(self) -> None:
+        """Let couplings push on the joints, and tell them what else does.
+
+        Raises:
+            Mismatch: the arm does not take joint torques.
+        """
+        if self._external is not None:
+            return
+        if self.controller.commands is not JointTorque:
+            taken = self.controller.commands.name
+            raise Mismatch(f"station {self.name!r} commands {taken}; joints are coupled by torque")
+        labels, unit = list(self.arm.model.names)[1:], joint_units(self.arm.model, "N·m")
+        self._asked.torque = self.stream.channel("torque_coupled", self.arm.nv, unit, labels)
+        self._external = self.stream.channel("torque_external", self.arm.nv, unit, labels)
+
     def reset(self) -> None:
         """Forget the trip, and switch a plant on again that has switched itself off."""
         self.guard.reset()
@@ -213,6 +232,8 @@ class Station:
             self.valid, self._wrench = False, None
             self.guard.stop(now_ns, "invalid", f"reading the plant led to {describe_error(error)}")
         self.side.wrench = self._wrench if self.observer is None else self._observe(self.observer)
+        if self._external is not None:
+            self.side.torque = self._sense_torque(self._external)
         if fault := self.plant.fault:
             self.guard.stop(now_ns, "plant", fault)
 
@@ -226,6 +247,16 @@ class Station:
         self._observed[:] = observer.wrench()
         return self._observed
 
+    def _sense_torque(self, external: Array) -> Array | None:
+        """What touches the arm as joint torque: the observer's, or that of the wrist's wrench."""
+        if self.observer is not None:
+            external[:] = self.observer.torque if self.valid else np.nan
+        elif self._wrench is not None:
+            self._wrench.dot(self.arm.J, out=external)
+        else:
+            external[:] = np.nan
+        return None if math.isnan(external[0]) else external
+
     def act(self, now_ns: int) -> None:
         """Command the plant and publish this tick."""
         asked, controller, guard = self._asked, self.controller, self.guard
@@ -234,6 +265,8 @@ class Station:
         else:
             # without a state, nothing asked for can be done safely: only the stop is left
             asked.effort[:], asked.gain, asked.target = 0.0, 0.0, None
+            if asked.torque is not None:
+                asked.torque[:] = 0.0
         asked.valid, asked.wrench = self.valid, self.side.wrench
         asked.tripped = guard.trip is not None
         command = controller.step(asked, now_ns)
@@ -264,10 +297,18 @@ class Station:
         return False
 
     def _gather(self, asked: ControlRequest) -> None:
-        """Sum the wrenches of all couplings; the last target and the largest gain count."""
-        first, *others = self._contributions or (NO_CONTRIBUTION,)
+        """Sum the efforts of all couplings; the last target and the largest gain count."""
+        contributions = self._contributions
+        first = contributions[0] if contributions else NO_CONTRIBUTION
         asked.effort[:], asked.gain, asked.target = first.wrench, first.gain, first.target
-        for contribution in others:
+        if asked.torque is not None:
+            asked.torque[:] = 0.0
+            for contribution in contributions:
+                if contribution.torque is not None:
+                    asked.torque += contribution.torque
+        if len(contributions) < 2:
+            return
+        for contribution in contributions[1:]:
             asked.effort += contribution.wrench
             asked.gain = max(asked.gain, contribution.gain)
             if contribution.target is not None:

@@ -341,6 +341,11 @@ class Reader:
         for ring, position in zip((*self._rings.values(), self._events), place, strict=True):
             ring.position = position
 
+    def skip(self) -> None:
+        """Leave out everything that is there now."""
+        for ring in (*self._rings.values(), self._events):
+            ring.skip()
+
     def events(self) -> list[tuple[int, str]]:
         """Events since the last call as (time [ns], text); overwritten ones are counted."""
         return [(t_ns, text) for t_ns, text, _ in self.events_with_data()]

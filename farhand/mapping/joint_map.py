@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +13,11 @@ from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.mapping.ik import Pose, Solution
 from farhand.mapping.workspace import WorkspaceMapping, missing
+from farhand.parameters import parameter
 from farhand.spatial import Array
+
+if TYPE_CHECKING:
+    from farhand.plants.plant import Channels
 
 TORQUE_DAMPING = 0.02
 """Damping of the inverse from joint torques to a wrench, against singular postures, [-]."""
@@ -22,67 +28,129 @@ class JointMapping:
     r"""Which joint of the leader drives which joint of the follower.
 
     .. math::
-        q_{b,i} = \sigma_i\, q_{a,s(i)} + o_i, \qquad
-        \dot q_{b,i} = \sigma_i\, \dot q_{a,s(i)}, \qquad
-        \tau_{a,s(i)} = s_f\, \sigma_i\, \tau_{b,i}
+        q_t = S\,q_a + o, \qquad \dot q_t = S\,\dot q_a, \qquad \tau_a = s_f\,S^\top \tau_b
 
-    It needs no inverse kinematics, but the tools move alike only if the arms are alike. A leader's
-    joint that drives nothing has to be locked, at the angle that makes the arms alike. A joint that
-    would leave the follower's limits stays at the limit and sends no torque back.
+    A row of S has one number: the scale, with its sign, of the joint that drives. The way back is
+    the power dual of the way forward times the force scale. It needs no inverse kinematics, but the
+    tools move alike only if the arms are alike. A joint that would leave the follower's limits
+    stays at the limit and sends no torque back. A follower's joint that nothing drives keeps the
+    place it had at engagement.
 
     Attributes:
         q: the follower's joints at the last :meth:`forward`, [rad].
         v: their velocities, [rad/s].
         free: which of them are not at a limit.
+        unit: of the joints' positions.
+        matrix: S, a row for each joint of the follower.
+        offsets: o, [rad].
+        plain: always False: it is never the identity for a law of tools.
+        revision: counts changes of the map, so that an end of a link notices them.
 
     Raises:
-        BadValue: lists of unlike lengths, a joint that neither drives nor is locked, or one that
-            does both.
+        BadValue: lists of unlike lengths, a joint of the leader that neither drives nor is locked
+            or idle, or one that does two of these.
     """
 
-    source: tuple[int, ...]  #: s(i), for each joint of the follower the joint of the leader, from 0
-    signs: tuple[float, ...]
+    #: for each joint of the follower the joint of the leader, from 0; -1 for one that is held
+    source: tuple[int, ...]
+    signs: tuple[float, ...]  #: scale of each, with its sign
     leader_joints: int
-    offsets: tuple[float, ...] = ()
+    offsets: Array = field(default_factory=lambda: np.zeros(0))
     #: angle of each locked joint of the leader, by its number, [rad]
     locked: dict[int, float] = field(default_factory=dict)
-    lower: Array | None = None
-    upper: Array | None = None
-    force_scale: float = 1.0
+    lower: Array = field(default_factory=lambda: np.zeros(0))
+    upper: Array = field(default_factory=lambda: np.zeros(0))
+    force_scale: float = parameter(1.0, "-", "how strongly the hand feels", 0.0, 100.0)
+    idle: tuple[int, ...] = ()  #: joints of the leader that drive nothing and move freely
+    #: strength of gains at each joint of the follower, [-]
+    weights: Array = field(default_factory=lambda: np.zeros(0))
+    names: tuple[str, ...] = ()  #: of the follower's joints
+    #: which of them are slides
+    slides: Array = field(default_factory=lambda: np.zeros(0))
+
+    plain: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         n = len(self.source)
-        lower = np.full(n, -np.inf) if self.lower is None else np.array(self.lower, dtype=float)
-        upper = np.full(n, np.inf) if self.upper is None else np.array(self.upper, dtype=float)
-        offsets = self.offsets or (0.0,) * n
-        if any(len(column) != n for column in (self.signs, offsets, lower, upper)):
+        columns = {"offsets": 0.0, "lower": -np.inf, "upper": np.inf, "weights": 1.0, "slides": 0.0}
+        for name, default in columns.items():
+            given = getattr(self, name)
+            setattr(self, name, np.array(given if len(given) else (default,) * n, dtype=float))
+        if any(len(getattr(self, name)) != n for name in (*columns, "signs")):
             raise BadValue(
                 f"signs, offsets and limits must have {n} values, one per follower joint"
             )
-        used = sorted([*self.source, *self.locked])
+        self.slides = self.slides > 0.0
+        self.names = self.names or tuple(f"joint {number}" for number in range(1, n + 1))
+        self.unit = "m, rad" if self.slides.any() else "rad"
+        driving = [joint for joint in self.source if joint >= 0]
+        used = sorted([*driving, *self.locked, *self.idle])
         if used != list(range(self.leader_joints)):
             joints = f"the leader's joints 0 … {self.leader_joints - 1}"
-            raise BadValue(f"each of {joints} must drive one joint or be locked, not {used}")
-        self._source, self._signs = np.array(self.source), np.array(self.signs, dtype=float)
-        self._offsets = np.array(offsets, dtype=float)
-        self._lower, self._upper = lower, upper
+            raise BadValue(f"each of {joints} must drive one joint, be locked or idle, not {used}")
+        self.matrix = np.zeros((n, self.leader_joints))
+        for row, (joint, sign) in enumerate(zip(self.source, self.signs, strict=True)):
+            if joint >= 0:
+                self.matrix[row, joint] = sign
         self.q, self.v, self.free = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
+        self._passed, self.revision = np.zeros(n), 0
+
+    @classmethod
+    def alike(cls, leader: Sequence[str], follower: Sequence[str], **more: Any) -> JointMapping:
+        """A map between joints of the same names, or of the same order where names differ.
+
+        Args:
+            leader: names of the leader's joints.
+            follower: names of the follower's.
+            more: other fields.
+        """
+        more.setdefault("names", tuple(follower))
+        shared = set(leader) & set(follower)
+        if len(shared) == min(len(leader), len(follower)):
+            source = [leader.index(name) if name in shared else -1 for name in follower]
+        else:
+            source = [row if row < len(leader) else -1 for row in range(len(follower))]
+        idle = tuple(sorted(set(range(len(leader))) - set(source)))
+        signs = more.pop("signs", (1.0,) * len(source))
+        return cls(tuple(source), tuple(signs), len(leader), idle=idle, **more)
 
     def capture(self, q_a: Array, q_b: Array) -> None:
         """Choose the offsets so that the leader's joints map onto the follower's, [rad]."""
-        self._offsets = q_b - self._signs * q_a[self._source]
+        self.offsets[:] = q_b - self.matrix @ q_a
+        self.revision += 1
 
     def forward(self, q_a: Array, v_a: Array) -> None:
         """Map the leader's joints [rad] and velocities [rad/s], into the attributes."""
-        image = self._signs * q_a[self._source] + self._offsets
-        np.clip(image, self._lower, self._upper, out=self.q)
+        image = self.matrix @ q_a
+        image += self.offsets
+        np.minimum(np.maximum(image, self.lower), self.upper, out=self.q)
         np.equal(image, self.q, out=self.free)
-        np.multiply(self._signs * self.free, v_a[self._source], out=self.v)
+        self.matrix.dot(v_a, out=self.v)
+        self.v *= self.free
 
     def back(self, torque_b: Array, out: Array) -> None:
         """Map the follower's joint torques to the leader's, [N·m]: the power dual times s_f."""
-        out[:] = 0.0
-        out[self._source] = self.force_scale * self._signs * self.free * torque_b
+        np.multiply(torque_b, self.free, out=self._passed)
+        self._passed.dot(self.matrix, out=out)
+        out *= self.force_scale
+
+    def record(self, stream: Channels) -> None:
+        """Declare nothing: the map decides nothing by itself."""
+        return
+
+    @property
+    def numbers(self) -> Array:
+        """Offsets, scales and force scale: what both ends of a link must have in common."""
+        return np.concatenate([self.offsets, self.matrix.sum(axis=1), [self.force_scale]])
+
+    def adopt(self, numbers: Array) -> tuple[float, float]:
+        """Take over the map of the other end; by how much that moves the target, [m] and [rad]."""
+        n = len(self.q)
+        if not np.allclose(numbers[n : 2 * n], self.matrix.sum(axis=1)):
+            return math.inf, math.inf
+        moved = float(np.abs(numbers[:n] - self.offsets).max(initial=0.0))
+        self.offsets[:], self.force_scale = numbers[:n], float(numbers[-1])
+        return 0.0, moved
 
     def lock(self, q_a: Array) -> Array:
         """The leader's joints with the locked ones at their angles, [rad]."""

@@ -334,11 +334,11 @@ class PenMapping(WorkspaceMapping):
         """The region where the pen controls position, in the pen's world axes; curves as there."""
         return self.hybrid.region.outline() @ self._A / self._scale
 
-    def adopt(self, shape: Array, position: Array, rotation: Array) -> tuple[float, float]:
+    def adopt(self, numbers: Array) -> tuple[float, float]:
         """Take over the leader's map; the limiter decides how fast the setpoint follows it."""
-        if not self._take_shape(shape):
+        if not self._take_shape(numbers[7:]):
             return math.inf, math.inf
-        self.offset_position, self.offset_rotation = position, rotation
+        self._take_offsets(numbers)
         return 0.0, 0.0
 
     def _lay_axes(self) -> None:

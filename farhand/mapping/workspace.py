@@ -11,7 +11,13 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.spatial import Array, rotation_from_vector, rotation_vector
+from farhand.spatial import (
+    Array,
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+    rotation_from_vector,
+    rotation_vector,
+)
 
 if TYPE_CHECKING:
     from farhand.plants.plant import Channels
@@ -38,8 +44,6 @@ class WorkspaceMapping:
     the follower is.
 
     Attributes:
-        offset_position: Δp, [m].
-        offset_rotation: ΔR.
         plain: True when the workspace is neither turned nor scaled.
         revision: counts changes of the map, so that an end of a link notices them.
         position: p_t at the last :meth:`forward`, [m].
@@ -54,32 +58,59 @@ class WorkspaceMapping:
     )
 
     def __post_init__(self) -> None:
-        self.offset_position, self.offset_rotation = np.zeros(3), np.eye(3)
+        #: Δp and ΔR row by row, as compiled functions take them
+        self.offsets = np.array([0.0, 0.0, 0.0, *np.eye(3).reshape(9)])
         self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
         self._A, self._scale, self.revision = np.eye(3), 1.0, 0
         self._leader: tuple[Array, Array] | None = None
         self.refresh()
 
     @property
+    def offset_position(self) -> Array:
+        """Δp, [m]; setting it copies."""
+        return self.offsets[:3]
+
+    @offset_position.setter
+    def offset_position(self, position: Array) -> None:
+        self.offsets[:3] = position
+
+    @property
+    def offset_rotation(self) -> Array:
+        """ΔR; setting it copies."""
+        return self.offsets[3:].reshape(3, 3)
+
+    @offset_rotation.setter
+    def offset_rotation(self, rotation: Array) -> None:
+        self.offsets[3:] = rotation.reshape(9)
+
+    @property
     def shape(self) -> tuple[float, ...]:
         """Motion scale, force scale and axes: what both ends of a link must have in common."""
         return (self.motion_scale, self.force_scale, *self.axes.tolist())
 
-    def adopt(self, shape: Array, position: Array, rotation: Array) -> tuple[float, float]:
+    @property
+    def numbers(self) -> Array:
+        """ΔR as a quaternion, Δp and the shape: the whole map, as packets carry it (12)."""
+        turn = quaternion_from_rotation(self.offset_rotation)
+        return np.concatenate([turn, self.offsets[:3], self.shape])
+
+    def adopt(self, numbers: Array) -> tuple[float, float]:
         """Take over the map of the other end; by how much that moves the target, [m] and [rad].
 
         Args:
-            shape: as :attr:`shape`.
-            position: its Δp, [m].
-            rotation: its ΔR.
+            numbers: as :attr:`numbers`.
         """
         before = self._target()
-        if not self._take_shape(shape):
+        if not self._take_shape(numbers[7:]):
             return math.inf, math.inf
-        self.offset_position, self.offset_rotation = position, rotation
+        self._take_offsets(numbers)
         after = self._target()
         turned = rotation_vector(after[1] @ before[1].T)
         return float(np.linalg.norm(after[0] - before[0])), float(np.linalg.norm(turned))
+
+    def _take_offsets(self, numbers: Array) -> None:
+        self.offset_position = numbers[4:7]
+        self.offset_rotation = rotation_from_quaternion(numbers[:4])
 
     def _take_shape(self, shape: Array) -> bool:
         """Set the parameters from the other end's; False, and nothing done, if out of range."""
@@ -125,16 +156,16 @@ class WorkspaceMapping:
         """Declare channels for what the map decides by itself; most decide nothing."""
         return
 
+    def take(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
+        """Keep the leader's arrays, which are live; a plain map's target has its twist."""
+        self._leader, self.twist = (p_a, R_a), twist_a
+
     def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
         """Map the leader's pose and twist to the follower's target, into the attributes."""
-        self._leader = (p_a, R_a)
-        # neither turned nor scaled: a third of the work
-        if self.plain:
-            np.add(p_a, self.offset_position, self.position)
-            R_a.dot(self.offset_rotation, self.rotation)
-            self.twist = twist_a
-            return
+        self.take(p_a, R_a, twist_a)
         self._map_pose(p_a, R_a)
+        if self.plain:
+            return
         linear = self._scale * self._A.dot(twist_a[:3])
         self.twist = np.concatenate([linear, self._A.dot(twist_a[3:])])
 

@@ -11,6 +11,7 @@ import numpy as np
 from farhand.analysis.metrics import Metrics, SideMetrics
 from farhand.arm import Arm
 from farhand.coupling import Coupling
+from farhand.errors import Mismatch
 from farhand.link.channel import MemoryChannel
 from farhand.link.endpoint import Endpoint
 from farhand.link.layers import make_layer
@@ -82,6 +83,7 @@ class CoupledBuild:
         models: Callable[[], dict[str, Arm]],
         identity: int,
         needs_models: bool = False,
+        joint_space: bool = False,
         direct: Callable[[Coupling, Station, Station], Bridge] | None = None,
     ) -> Bridge:
         """The law between the stations: in one process, on an emulated link, or one real end.
@@ -94,15 +96,19 @@ class CoupledBuild:
             models: makes fresh models of both sides, by role.
             identity: hash of what both sides must have alike.
             needs_models: whether an end needs a model of the other side.
+            joint_space: whether the law couples joints.
             direct: makes the bridge in one process; :class:`DirectBridge` by default.
         """
         options = self.options
         parts.layer = layer = make_layer(options.layer, law)
+        if layer is not None and joint_space:
+            raise Mismatch("passivity layers work on tools so far: add --space tool")
         ports = dict(zip(ROLES, (None, None) if layer is None else layer.ports(), strict=True))
 
         def end(role: str) -> LinkEnd:
             arms = models()
-            packets = {name: Packet(arm.nq, arm.nv, identity) for name, arm in arms.items()}
+            joints = arms["follower"].nv if joint_space else 0
+            packets = {name: Packet(arm.nq, arm.nv, identity, joints) for name, arm in arms.items()}
             other = arms[OTHER[role]] if needs_models else None
             arms[role] = stations[role].arm
             return LinkEnd(

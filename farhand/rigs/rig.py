@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from farhand.safety.watches import Lateness, Switch
     from farhand.world import ForceHand, ImpedanceHand, Wall
 
-RIGS = ("dual-arm", "cooperative", "hazardous", "humanoid", "youbot")
+RIGS = ("dual-arm", "pair", "cooperative", "hazardous", "humanoid", "youbot")
 """The rigs that come with Farhand; other packages bring more.
 
 A rig is a module with ``TITLE`` (one line), ``SCENARIOS`` (by name) and ``build(options) -> Rig``,

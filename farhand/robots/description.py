@@ -15,8 +15,8 @@ from farhand.errors import BadValue, FileError, ModelError, UnknownName
 from farhand.robots.model_file import TOOL, lock, one_line, tool_at_site
 
 _KEYS = set(
-    "actuated description home limits locked payload postures rates sources springs tool variant"
-    " variants".split()
+    "actuated description gripper home limits locked payload postures rates sources springs tool"
+    " variant variants".split()
 )
 _OVERRIDES = {
     "bodies": {"pos": 3, "quat_xyzw": 4, "mass": 1, "ipos": 3, "fullinertia": 6},

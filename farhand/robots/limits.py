@@ -116,7 +116,7 @@ def torque_limits(model: mujoco.MjModel) -> Array:
         if int(model.actuator_trntype[actuator]) != int(mujoco.mjtTrn.mjTRN_JOINT):
             continue
         dof = int(model.jnt_dofadr[model.actuator_trnid[actuator, 0]])
-        force = _actuator_force(model, actuator) * abs(float(model.actuator_gear[actuator, 0]))
+        force = actuator_force(model, actuator) * abs(float(model.actuator_gear[actuator, 0]))
         limits[dof] = min(limits[dof], force)
     return limits
 
@@ -127,7 +127,8 @@ def single_dof(model: mujoco.MjModel) -> NDArray[np.bool_]:
     return (model.jnt_type == int(kind.mjJNT_HINGE)) | (model.jnt_type == int(kind.mjJNT_SLIDE))
 
 
-def _actuator_force(model: mujoco.MjModel, actuator: int) -> float:
+def actuator_force(model: mujoco.MjModel, actuator: int) -> float:
+    """Largest force of an actuator before its gear, [N·m or N]; infinite if none is stated."""
     if model.actuator_forcelimited[actuator]:
         return float(np.abs(model.actuator_forcerange[actuator]).max())
     plain = int(model.actuator_biastype[actuator]) == int(mujoco.mjtBias.mjBIAS_NONE)

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from farhand.errors import BadValue, ModelError
-from farhand.robots.model_file import TOOL, moves
+from farhand.robots.model_file import TENDON_FORCES, TOOL, moves
 
 SINGULAR_POSTURES = 20
 """Random postures whose mobility is what a tool usually has."""
@@ -34,7 +34,6 @@ _KINDS = {
     "site": ("site", mujoco.mjtObj.mjOBJ_SITE),
     "geom": ("geom", mujoco.mjtObj.mjOBJ_GEOM),
 }
-_TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature")
 _UNKNOWN = "which the controller does not know: remove it"
 
 
@@ -42,8 +41,8 @@ def passive_forces(spec: mujoco.MjSpec, toml: str, urdf: bool) -> list[str]:
     """Forces inside the mechanism that Pinocchio does not know, and what to do about each.
 
     The engines would differ by them: springs of joints or tendons, damping, friction or inertia of
-    tendons, weightless bodies, equality constraints, flexible bodies, plugins on bodies, and
-    inertia written at an actuator.
+    tendons, equality constraints, flexible bodies, plugins on bodies, and inertia written at an
+    actuator.
     """
     found = [*_springs(spec, toml), *_constraints(spec, toml, urdf), *_tendons(spec)]
     return [*found, *_others(spec)]
@@ -56,11 +55,18 @@ def without_passive_forces(spec: mujoco.MjSpec) -> None:
     for joint in spec.joints:
         joint.springdamper = np.zeros(2)
         joint.stiffness = np.zeros(np.shape(joint.stiffness))
-    for body in spec.bodies:
-        body.gravcomp = 0.0
     for tendon in spec.tendons:
-        for field in _TENDON_FORCES:
+        for field in TENDON_FORCES:
             setattr(tendon, field, np.zeros(np.shape(getattr(tendon, field))))
+
+
+def drop_gravcomp(spec: mujoco.MjSpec) -> list[str]:
+    """Give weightless bodies their weight, in place; one line that says so, or nothing."""
+    bodies = [body for body in spec.bodies if body.gravcomp]
+    for body in bodies:
+        body.gravcomp = 0.0
+    names = ", ".join(_name(body) for body in bodies)
+    return [f"gravcomp is left out, the controller carries the weight: {names}"] if names else []
 
 
 def check_numbers(model: mujoco.MjModel, what: str) -> None:
@@ -159,10 +165,6 @@ def _springs(spec: mujoco.MjSpec, toml: str) -> Iterator[str]:
             spring = f'springs.{key} = {{ kind = "cubic", coefficients = {curve} }}'
             reason += f" and write {spring} into {toml}"
         yield reason
-    for body in spec.bodies:
-        if body.gravcomp:
-            reason = f"body {_name(body)} has gravcomp {body.gravcomp:g}, {_UNKNOWN}"
-            yield f"{reason}, the controller itself carries the weight"
 
 
 def _constraints(spec: mujoco.MjSpec, toml: str, urdf: bool) -> Iterator[str]:
@@ -184,7 +186,7 @@ def _constraints(spec: mujoco.MjSpec, toml: str, urdf: bool) -> Iterator[str]:
 
 def _tendons(spec: mujoco.MjSpec) -> Iterator[str]:
     for tendon in spec.tendons:
-        for field in _TENDON_FORCES:
+        for field in TENDON_FORCES:
             value = getattr(tendon, field)
             if np.any(value):
                 reason = f"tendon {_name(tendon)} has {field} {np.max(value):g}, {_UNKNOWN}"

@@ -19,10 +19,12 @@ from farhand.errors import BadValue, FarhandError, FileError, ModelError, OutOfR
 from farhand.robots import description as toml
 from farhand.robots import model_file
 from farhand.robots.edits import Edit
+from farhand.robots.gripper import find_gripper, joints_beyond_tool, settle_gripper
 from farhand.robots.limits import Limits, read_limits, single_dof
 from farhand.robots.mechanism import (
     check_numbers,
     check_tool,
+    drop_gravcomp,
     is_singular,
     masses_from_meshes,
     passive_forces,
@@ -30,7 +32,7 @@ from farhand.robots.mechanism import (
 )
 from farhand.robots.pinocchio_model import pinocchio_from_mujoco
 from farhand.robots.springs import JointSpring, read_springs
-from farhand.robots.urdf import find_mesh, is_urdf, limit_continuous, resolve_meshes
+from farhand.robots.urdf import is_urdf, limit_continuous, resolve_meshes
 from farhand.spatial import rotation_from_quaternion
 
 Array = NDArray[np.float64]
@@ -89,6 +91,8 @@ class Robot:
     tool: str = model_file.TOOL  #: name of the site that is the tool frame
     #: passive springs by the number of their joint's velocity; not in the models
     springs: Mapping[int, JointSpring] = field(default_factory=dict)
+    #: the joint that opens and closes the gripper, the last one; it does not move the tool
+    gripper: str | None = None
     payload: float = np.inf  #: largest mass at the flange, tool included; infinite if unknown, [kg]
     #: decisions of the loader to know, one line each: meshes left out, a start moved
     notes: tuple[str, ...] = ()
@@ -236,6 +240,8 @@ def _load(name_or_path: str | Path, variant: str | None, problems: list[str] | N
     notes += _remarks(path, model, home, masses_from_meshes(spec, compiled, model))
     sources.setdefault("limits", "model file")
     payload = table.get("payload", np.inf)
+    gripper = find_gripper(table, model, where)
+    notes += _gripper_note(path, model, gripper) if "gripper" not in table else []
     model_file.strip(spec)
     return Robot(
         name=name,
@@ -251,6 +257,7 @@ def _load(name_or_path: str | Path, variant: str | None, problems: list[str] | N
         description=str(table.get("description", "")),
         _base=spec,
         springs=read_springs(table.get("springs", {}), model, where),
+        gripper=gripper,
         payload=toml.positive(payload, f"{where}: payload", zero=True, infinite=True),
         notes=tuple(notes),
     )
@@ -266,12 +273,21 @@ def _mechanism(
     """The model file with meshes, overrides and a tool, and notes for the user."""
     spec = model_file.read_spec(path)
     urdf = is_urdf(path)
-    notes = [*resolve_meshes(spec, path, problems), *limit_continuous(spec, path)] if urdf else []
-    if problems is not None and not urdf:
-        problems += _missing_meshes(spec, path)
+    notes = [*resolve_meshes(spec, path, urdf, problems)]
+    if urdf:
+        notes += limit_continuous(spec, path)
     toml.apply_overrides(spec, table, where)
     if not spec.joints:
         raise ModelError(f"{path} has no joints: a robot needs at least one that moves")
+    found = drop_gravcomp(spec)
+    try:
+        found += _place_tool(spec, path, table, where, urdf, sources)
+    except FarhandError:
+        if problems is not None:
+            problems += [f"{path}: {line}" for line in passive_forces(spec, _toml_name(path), urdf)]
+        raise
+    found += settle_gripper(spec, str(path))
+    notes += [f"{_short(path)}: {line}" for line in found]
     refused = passive_forces(spec, _toml_name(path), urdf)
     if refused and problems is None:
         more = f" (and {len(refused) - 1} more: farhand robot lists them)" if refused[1:] else ""
@@ -279,6 +295,19 @@ def _mechanism(
     if refused and problems is not None:
         problems += [f"{path}: {reason}" for reason in refused]
         without_passive_forces(spec)
+    return spec, notes
+
+
+def _place_tool(
+    spec: mujoco.MjSpec,
+    path: Path,
+    table: dict[str, Any],
+    where: str,
+    urdf: bool,
+    sources: dict[str, str],
+) -> list[str]:
+    """Give the spec its tool, in place, and say where it is if nobody said so."""
+    found = []
     if "tool" in table:
         toml.place_tool(spec, table["tool"], where)
         sources.setdefault("tool", f"as {where} says")
@@ -288,30 +317,14 @@ def _mechanism(
             site = f'<site name="{model_file.TOOL}"/>'
             advice = f"add {site} to one of its moving bodies, or {advice}"
         sources["tool"] = model_file.add_tool(spec, str(path), advice)
-        notes.append(f"{path.name}: the tool is {sources['tool']}")
+        found.append(f"the tool is {sources['tool']}")
     else:
         sources.setdefault("tool", f"site {model_file.TOOL} of the model file")
-    return spec, notes
-
-
-def _missing_meshes(spec: mujoco.MjSpec, path: Path) -> list[str]:
-    """Leave out the meshes of an MJCF file that are not there, in place; one line for each."""
-    try:
-        spec.copy().compile()
-    except ValueError:
-        missing = [
-            mesh
-            for mesh in spec.meshes
-            if mesh.file and find_mesh(mesh.file, path.absolute(), spec.meshdir) is None
-        ]
-    else:
-        return []
-    lines = [f"{path}: the mesh {mesh.file} is not found" for mesh in missing]
-    for mesh in missing:
-        for geom in [geom for geom in spec.geoms if geom.meshname == mesh.name]:
-            spec.delete(geom)
-        spec.delete(mesh)
-    return lines
+    for body in model_file.carriers(spec.site(model_file.TOOL).parent):
+        if model_file.is_jaw(body):
+            joints = ", ".join(joint.name for joint in body.joints)
+            found.append(f"the tool is on {body.name}, which {joints} of the gripper moves")
+    return found
 
 
 def _remarks(
@@ -319,7 +332,7 @@ def _remarks(
 ) -> list[str]:
     """What surprises about a robot that can be run, one line each."""
     remarks = []
-    file = path.parent.name if path.name == "model.xml" else path.name
+    file = _short(path)
     for joint in np.flatnonzero(model.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)):
         body = model.body(int(model.jnt_bodyid[joint])).name or "(unnamed)"
         remarks.append(f"{file}: {body} floats freely: nothing holds the robot's base")
@@ -333,6 +346,23 @@ def _remarks(
         remedy = f"another home = […] in {_toml_name(path)} avoids it"
         remarks.append(f"{file}: its home is singular: {effect}; {remedy}")
     return remarks
+
+
+def _gripper_note(path: Path, model: mujoco.MjModel, gripper: str | None) -> list[str]:
+    """Which joints do not move the tool, unless the description says it."""
+    beyond = [model.joint(joint).name or f"{joint + 1}" for joint in joints_beyond_tool(model)]
+    if gripper:
+        return [f"{_short(path)}: {gripper} is the gripper: it does not move the tool"]
+    if not beyond or path.is_relative_to(FOLDER):
+        return []
+    quoted = ", ".join(f'"{name}"' for name in beyond)
+    remedy = f"locked = [{quoted}] in {_toml_name(path)} fixes them"
+    return [f"{_short(path)}: several joints do not move the tool: {remedy}"]
+
+
+def _short(path: Path) -> str:
+    """What a note calls the robot."""
+    return path.parent.name if path.name == "model.xml" else path.name
 
 
 def _toml_name(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""URDF files: limits that MuJoCo does not keep, and meshes behind ``package://``."""
+"""URDF files: limits that MuJoCo does not keep; meshes in packages, and meshes that are missing."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from farhand.robots.model_file import moves, one_line
 
 READABLE = (".stl", ".obj", ".msh")
 """Kinds of mesh files that MuJoCo reads."""
+
+LFS_POINTER = b"version https://git-lfs"
 
 
 @dataclass(frozen=True)
@@ -98,16 +100,17 @@ def _root(path: Path) -> ElementTree.Element | None:
 
 
 def resolve_meshes(
-    spec: mujoco.MjSpec, path: Path, problems: list[str] | None = None
+    spec: mujoco.MjSpec, path: Path, urdf: bool, problems: list[str] | None = None
 ) -> tuple[str, ...]:
-    """Point every mesh at its file, in place, and leave out those not found or not readable.
+    """Find the file of every mesh, in place, and leave out those not found or not readable.
 
     Shapes are for looks and contact; mass comes from ``<inertial>``. So a link that has one, or
-    does not move, can do without shapes.
+    does not move, can do without shapes. Textures that are missing go too.
 
     Args:
-        spec: of the URDF.
-        path: its file.
+        spec: of the file.
+        path: the file.
+        urdf: whether its meshes may be in ROS packages.
         problems: takes every lost mass; without it the first is raised.
 
     Returns:
@@ -118,15 +121,12 @@ def resolve_meshes(
     """
     path = path.absolute()
     left_out: dict[str, list[str]] = {}
-    for mesh in list(spec.meshes):
-        if not mesh.file:
-            continue
+    for mesh in [mesh for mesh in spec.meshes if mesh.file]:
         file, uri = find_mesh(mesh.file, path, spec.meshdir), mesh.file
-        readable = Path(uri).suffix.lower() in READABLE
-        if file is not None and readable:
-            mesh.file = str(file)
+        reason = _unreadable(file, uri)
+        if not reason:
+            mesh.file = str(file) if urdf else uri
             continue
-        reason = "not found" if readable else f"not {', '.join(READABLE[:-1])} or {READABLE[-1]}"
         lost = _leave_out(spec, mesh, f"{path}: link", reason)
         if lost and problems is None:
             raise ModelError(lost[0])
@@ -135,11 +135,29 @@ def resolve_meshes(
         uris = left_out.setdefault(reason, [])
         if uri not in uris:
             uris.append(uri)
+    for texture in [one for one in spec.textures if one.file]:
+        if find_mesh(texture.file, path, spec.texturedir) is None:
+            left_out.setdefault("not found", []).append(texture.file)
+            for material in spec.materials:
+                names = list(material.textures)
+                material.textures = ["" if name == texture.name else name for name in names]
+            spec.delete(texture)
     if not left_out:
         return ()
     lists = "; ".join(f"{reason}: {_by_folder(uris)}" for reason, uris in left_out.items())
     effect = "which changes looks and contact but no mass"
     return (f"{path.name}: these meshes were left out, {effect}: {lists}",)
+
+
+def _unreadable(file: Path | None, uri: str) -> str:
+    """Why MuJoCo cannot read a mesh, or nothing."""
+    if Path(uri).suffix.lower() not in READABLE:
+        return f"not {', '.join(READABLE[:-1])} or {READABLE[-1]}"
+    if file is None:
+        return "not found"
+    with file.open("rb") as start:
+        # what a clone without Git LFS has in place of a large file
+        return "only a Git LFS pointer" if start.read(len(LFS_POINTER)) == LFS_POINTER else ""
 
 
 def find_mesh(uri: str, model: Path, folder: str = "") -> Path | None:
@@ -199,11 +217,13 @@ def _package_name(folder: Path) -> str:
 def _leave_out(spec: mujoco.MjSpec, mesh: mujoco.MjsMesh, where: str, reason: str) -> list[str]:
     """Remove a mesh and its shapes, in place; one line for each link that loses its mass."""
     lost = []
-    for geom in [geom for geom in spec.geoms if geom.meshname == mesh.name]:
+    name = mesh.name or Path(mesh.file).stem
+    for geom in [geom for geom in spec.geoms if geom.meshname == name]:
         body = geom.parent
         if moves(body) and not body.explicitinertial and geom.density != 0 and geom.mass != 0:
             missing = f"the mesh {mesh.file} that would give its mass is {reason}"
-            remedy = "add <inertial>, or set ROS_PACKAGE_PATH to where the package is"
+            package = ", or set ROS_PACKAGE_PATH to where the package is"
+            remedy = f"add <inertial>{package if '://' in mesh.file else ', or the mesh'}"
             lost.append(f"{where} {body.name} has no <inertial>, and {missing}: {remedy}")
         spec.delete(geom)
     spec.delete(mesh)

@@ -10,8 +10,9 @@ from farhand.world import World
 
 Values = dict[str, object]
 
-MOMENTARY = ("hand.drag", "demonstration.active")
-"""Where a visitor's hand is, and the mark of a demonstration: they end with the session."""
+MOMENTARY = ("hand.drag", "hand.open", "demonstration.active")
+"""Where a visitor's hand is, whether it holds on, and the mark of a demonstration: they end with
+the session."""
 
 
 class LiveValues:

@@ -21,6 +21,7 @@ from farhand.compiled import enabled
 from farhand.errors import BadValue, Mismatch
 from farhand.learning.performance import Performance
 from farhand.learning.waypoints import Replay
+from farhand.loop.target import accept_targets
 from farhand.loop.telemetry import Reader
 from farhand.recording.loader import RecordedEvent, Recording
 from farhand.recording.recorder import About, Recorder, record_from
@@ -246,7 +247,10 @@ def rig_of(recording: Recording, drawn: bool = False, allowed: Collection[str] =
         rig = build_rig(about["rig"], Options(**(_drawable(options) if drawn else options)))
     except TypeError as error:
         raise BadValue(f"{path} has options that this version does not know: {error}") from None
-    _restore(rig, {row["path"]: row["value"] for row in about.get("parameters", [])})
+    values = {row["path"]: row["value"] for row in about.get("parameters", [])}
+    if any(".target." in path for path in values):
+        accept_targets(rig.session)
+    _restore(rig, values)
     commands = rig.session.commands
     commands.clear()
     for event in _commands(recording):

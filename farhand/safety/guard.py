@@ -63,6 +63,11 @@ class Guard:
         self._limits = limits
         self.refresh()
 
+    @property
+    def limits(self) -> Limits | None:
+        """The joint limits of the robot that is guarded; None if they are not known."""
+        return self._limits
+
     def refresh(self) -> None:
         """Recompute what depends on the parameters."""
         self._low, self._high = self.low.tolist(), self.high.tolist()

@@ -12,10 +12,11 @@ from farhand.errors import ModelError
 from farhand.friction.models.implicit import advance
 from farhand.friction.models.model import Friction
 from farhand.friction.models.waiboer import Gears
+from farhand.parameters import parameter
 from farhand.spatial import Array
 
 if TYPE_CHECKING:
-    from farhand.world.world import World
+    from farhand.world.world import Port, World
 
 ONSET_SPEED = 1e-3
 """Speed below which a joint counts as at rest, where a term helps instead of resisting; assumed,
@@ -46,6 +47,70 @@ class JointPush:
     def at(self, t: float) -> None:
         """Write the torque at time ``t`` [s] into ``now``."""
         self.now[:] = self.torque if self.start <= t < self.start + self.duration else 0.0
+
+
+@dataclass
+class Fingers:
+    r"""The operator's fingers on a leader's gripper: a spring about an opening that moves.
+
+    .. math:: \tau = k\,(q_r - q) - d\,\dot q
+
+    The opening :math:`q_r` goes from where the gripper starts towards ``closed`` as they squeeze.
+
+    Args:
+        port: the world's side of the leader.
+        stiffness: k, [N·m/rad] (or [N/m] for a slide).
+        damping: d, [N·m·s/rad].
+        closed: where the gripper is shut, [rad] or [m].
+    """
+
+    port: Port
+    stiffness: float
+    damping: float
+    closed: float
+    squeeze: float = parameter(0.0, "-", "how far the fingers close, from 0 to 1", 0.0, 1.0)
+    time: float = parameter(1.0, "s", "how long they take from open to closed", 0.01, 100.0)
+
+    def __post_init__(self) -> None:
+        self.now = np.zeros(self.port.nv)
+        self._open, self._share, self._last = float(self.port.q[-1]), self.squeeze, 0.0
+
+    def at(self, t: float) -> None:
+        """Write the torque at time ``t`` [s] into ``now``."""
+        most = max(0.0, t - self._last) / self.time
+        self._share += min(max(self.squeeze - self._share, -most), most)
+        self._last = t
+        wanted = self._open + self._share * (self.closed - self._open)
+        pull = self.stiffness * (wanted - float(self.port.q[-1]))
+        self.now[-1] = pull - self.damping * float(self.port.v[-1])
+
+
+@dataclass
+class HeldObject:
+    r"""A soft object between a follower's jaws, which it pushes apart and never pulls together.
+
+    .. math:: \tau = \max(0,\; k\,\delta + d\,\dot\delta), \qquad \delta = s - q > 0
+
+    Larger positions open the gripper.
+
+    Args:
+        port: the world's side of the follower.
+    """
+
+    port: Port
+    size: float = parameter(0.0, "rad", "where the gripper begins to touch it", -10.0, 10.0)
+    stiffness: float = parameter(10.0, "N·m/rad", "stiffness", 0.0, 1e6)
+    damping: float = parameter(0.0, "N·m·s/rad", "damping", 0.0, 1e4)
+    present: bool = parameter(True, "-", "whether there is an object")
+
+    def __post_init__(self) -> None:
+        self.now, self.force = np.zeros(self.port.nv), 0.0
+
+    def at(self, t: float) -> None:
+        """Write the torque into ``now``."""
+        depth, rate = self.size - float(self.port.q[-1]), -float(self.port.v[-1])
+        pushed = max(0.0, self.stiffness * depth + self.damping * rate)
+        self.now[-1] = self.force = pushed if self.present and depth > 0.0 else 0.0
 
 
 class GearFriction:

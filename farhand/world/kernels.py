@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.compiled import compiled
+from farhand.control.trajectory.kernels import displacement
 from farhand.kernels import cross, rotation_log, triple
 from farhand.spatial import Array
 
@@ -32,6 +33,8 @@ def wall_force(position: Array, twist: Array, wall: Array, wrench: Array) -> tup
 
 @compiled
 def hand_wrench(
+    moves: Array,
+    t: float,
     path: Array,
     held: Array,
     gains: Array,
@@ -44,7 +47,9 @@ def hand_wrench(
     """The wrench of a hand that holds a tool by springs and dampers about its path.
 
     Args:
-        path: displacement (3), rotation (9) and twist (6) of the path.
+        moves: of the path, as :func:`displacement` takes them.
+        t: [s].
+        path: result: displacement (3), rotation (9) and twist (6) of the path at that time.
         held: where the path starts: position (3) and rotation (9).
         gains: stiffness and damping of each axis.
         position: of the tool, [m].
@@ -53,6 +58,7 @@ def hand_wrench(
         error: result: stretch and twist of the springs, [m] and [rad].
         wrench: result, [N] and [N·m].
     """
+    displacement(moves, t, path)
     R, D = np.empty((3, 3)), np.empty((3, 3))
     for i in range(3):
         error[i] = held[i] + path[i] - position[i]
@@ -167,3 +173,13 @@ def begin_step(
     for i in range(touches.shape[0]):
         for j in range(6):
             page_touch[row, i, j] = touches[i, j]
+
+
+@compiled
+def end_step(v: Array, row: int, page_v: Array) -> float:
+    """Note the velocities at the end of a step; the sum of their squares, [rad²/s²]."""
+    total = 0.0
+    for j in range(len(v)):
+        page_v[row, 1, j] = v[j]
+        total += v[j] * v[j]
+    return total

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from farhand.spatial import Array
-from farhand.world.kernels import begin_step, sum_touches
+from farhand.world.kernels import begin_step, end_step, sum_touches
+
+MAX_SPEED_SQUARED = 1e12
+"""Sum of squared velocities above which a simulation has diverged, [rad²/s²]."""
 
 PAGE_STEPS = 128
 """Steps that are noted before they are added up."""
@@ -84,16 +87,21 @@ class Ledger:
             applied,
         )
 
-    def after(self, v: Array, constraint: Array | None) -> None:
-        """Note the velocity at the step's end, and the joint torque of constraints if any."""
+    def after(self, v: Array, constraint: Array | None) -> bool:
+        """Note the velocity at the step's end, and the joint torque of constraints if any.
+
+        False, and the step does not count, if the velocities show that the simulation diverged.
+        """
         row = self._noted
-        self._page_v[row, 1] = v
+        if not end_step(v, row, self._page_v) < MAX_SPEED_SQUARED:
+            return False
         if constraint is not None:
             self._page_constraint[row] = constraint
             self._constrained = True
         self._noted = row + 1
         if self._noted == PAGE_STEPS:
             self.add_up()
+        return True
 
     def joint_work(self, robot: int) -> list[float]:
         """Work on one robot so far by actuators, damping, constraints and pushes, [J]."""

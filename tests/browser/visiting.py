@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -64,6 +66,66 @@ class Run:
         self._thread.join()
         self.served.close()
         self.rig.close()
+
+
+class Wire:
+    """The way from a browser to a page, which can fall silent, break, and be mended.
+
+    Attributes:
+        address: at which the browser finds the page.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._far = ("127.0.0.1", int(address.rpartition(":")[2]))
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        self._whole, self._flows = True, threading.Event()
+        self._ends: list[socket.socket] = []
+        self._flows.set()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def silence(self) -> None:
+        """Let nothing through; neither end notices."""
+        self._flows.clear()
+
+    def cut(self) -> None:
+        """Break every connection, lose what was on its way, and refuse new ones."""
+        self._whole = False
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        self._ends.clear()
+        self._flows.set()
+
+    def mend(self) -> None:
+        """Let everything through again."""
+        self._whole = True
+        self._flows.set()
+
+    def close(self) -> None:
+        """Take it down."""
+        self.cut()
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                if not self._whole:
+                    near.close()
+                    continue
+                far = socket.create_connection(self._far)
+                self._ends += [near, far]
+                for ends in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError), source, target:
+            while data := source.recv(65536):
+                self._flows.wait()
+                if not self._whole:
+                    return
+                target.sendall(data)
 
 
 class Visitor:

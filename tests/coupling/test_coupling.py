@@ -271,6 +271,33 @@ def test_two_instances_of_a_law_are_two_laws(law_type, pair):
     np.testing.assert_array_equal(second.mapping.offset_position, 0.0)
 
 
+class OwnMapping(WorkspaceMapping):
+    """A user's mapping, which goes the long way: forward, then compare."""
+
+    def forward(self, p_a, R_a, twist_a):
+        """As written."""
+        super().forward(p_a, R_a, twist_a)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_short_way_to_the_error_is_the_long_one(pair, seed):
+    """A workspace that is neither turned nor scaled is mapped and compared in one function."""
+    laws = PositionPosition(), PositionPosition(mapping=OwnMapping())
+    a, b = pair(seed)
+    for law in laws:
+        law.engage(a, b)
+    move(a, 0.3, -0.2, 0.4, 0.1)
+    for law in laws:
+        law.measure(a, b)
+    short, long = laws
+    assert np.abs(short.error).min() > 1e-6
+    np.testing.assert_allclose(short.error, long.error, atol=1e-14)
+    np.testing.assert_allclose(short.rate, long.rate, atol=1e-14)
+    np.testing.assert_allclose(short.mapping.position, long.mapping.position, atol=1e-14)
+    np.testing.assert_allclose(short.mapping.rotation, long.mapping.rotation, atol=1e-14)
+    np.testing.assert_array_equal(short.mapping.twist, long.mapping.twist)
+
+
 OWN = """
 import helper_of_mine
 from farhand.coupling import PositionPosition

@@ -288,6 +288,9 @@ class LateClock:
         """Be as late as told."""
         self.late_ns = self.next_ns.pop(0) if self.next_ns else 0
 
+    def slip(self, ns: int) -> None:
+        """Nothing: the next tick is as late as told."""
+
 
 @pytest.mark.parametrize(
     ("name", "late", "kind"),

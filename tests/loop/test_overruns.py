@@ -4,11 +4,12 @@ the test's own.
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
 
-from farhand.loop.clock import VirtualClock
+from farhand.loop.clock import VirtualClock, WallClock
 from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.robots import Placement, load_robot
@@ -38,6 +39,9 @@ class Stalling:
         for at_ns in [at_ns for at_ns in self.stalls if at_ns <= t_ns]:
             self.now_ns += self.stalls.pop(at_ns)
         self.late_ns = self.now_ns - t_ns
+
+    def slip(self, ns: int) -> None:
+        self.now_ns -= ns
 
 
 @pytest.fixture
@@ -179,6 +183,22 @@ def test_a_storm_larger_than_the_window_never_trips(loop):
     session.run(1.5)
     assert session.overruns > 1000
     assert session.trips == []
+
+
+def test_physics_that_is_slower_than_time_goes_on_in_slow_motion(loop):
+    """Every tick is made. If ticks were skipped, the physics of all of them would fall into one,
+    and a stop would wait for ever longer ticks.
+    """
+    session = loop(WallClock(), storm=1001)
+    inner = session.worlds[0]
+
+    def advance(to_ns: int) -> None:
+        time.sleep(3e-9 * (to_ns - inner.now_ns))
+        inner.advance(to_ns)
+
+    session.worlds = [SimpleNamespace(unstable="", advance=advance)]
+    session.run(0.4)
+    assert (session.ticks, session.skipped) == (400, 0)
 
 
 def test_virtual_time_has_no_overruns(dual_arm):

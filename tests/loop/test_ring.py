@@ -78,15 +78,15 @@ def test_a_reader_that_looks_while_a_record_is_written_does_not_get_what_it_repl
     writer, reader = make_ring(4)
     for k in range(6):
         push(writer, k)
-    seen, release = [], writer._release
+    seen = []
 
     def look() -> None:
         reader.position = 0
         records, lost = reader.take()
         seen.append((records[:, 0].tolist(), lost, reader.newest().tolist()))
-        release()
 
-    writer._release = look
+    # where a processor that reorders stores would have its fence
+    writer._fence = look
     push(writer, 6)
     assert seen == [([3, 4, 5], 3, [5] * WORDS)] * 2
 

@@ -45,7 +45,7 @@ def test_from_matching_joints_the_tools_have_equal_orientations():
     """The published pair with joint 3 locked, which is what the table of signs is for."""
     q_a = np.array([0.3, 0.5, 0.0, -1.2, 0.4, 0.8, -0.6])
     made = target(IIWA.home, POWERBALL.home)
-    made.joints._offsets[:] = 0.0
+    made.joints.offsets[:] = 0.0
     made.leader.update(q_a, np.zeros(7))
     made.forward(np.zeros(3), np.eye(3), np.zeros(6))
     np.testing.assert_allclose(made.rotation, made.leader.rotation, atol=1e-9)

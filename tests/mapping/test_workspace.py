@@ -165,7 +165,7 @@ def test_a_map_of_the_other_end_is_taken_inside_the_limits_only(motion, force, t
     for mapping in (mapping_with(), PenMapping()):
         before, revision = mapping.shape, mapping.revision
         shape = np.array([motion, force, 0.1, 0.2, 0.3])
-        moved = mapping.adopt(shape, np.ones(3), EYE)
+        moved = mapping.adopt(np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, *shape]))
         assert (moved == (np.inf, np.inf)) is not taken
         assert mapping.shape == (tuple(shape) if taken else before)
         assert mapping.revision == revision + taken
@@ -181,11 +181,10 @@ def test_taking_over_a_map_says_how_far_that_moves_the_target():
         mapping.capture(p_a, R_a, np.full(3, at), rotation_from_vector(np.array([at, 0.0, 0.0])))
         mapping.forward(p_a + 0.1, R_a, np.zeros(6))
         poses.append((mapping.position.copy(), mapping.rotation.copy()))
-    offsets = there.offset_position, there.offset_rotation
-    distance, angle = here.adopt(np.array(there.shape), *offsets)
+    distance, angle = here.adopt(there.numbers)
     assert distance == pytest.approx(np.linalg.norm(poses[0][0] - poses[1][0]))
     assert angle == pytest.approx(np.linalg.norm(rotation_vector(poses[1][1] @ poses[0][1].T)))
-    assert here.adopt(np.array(there.shape), *offsets) == pytest.approx((0.0, 0.0), abs=1e-7)
+    assert here.adopt(there.numbers) == pytest.approx((0.0, 0.0), abs=1e-7)
     here.forward(p_a + 0.1, R_a, np.zeros(6))
     np.testing.assert_allclose(here.position, poses[1][0], atol=1e-12)
 

@@ -37,12 +37,20 @@ GRIPPER = (
 
 def test_a_gripper_can_be_locked_in_a_model_that_drives_it(tmp_path: Path) -> None:
     """With its tendon, constraint, motors, sensor and keyframe entries; the arm keeps its own."""
-    assert "locked" in str(refusal(write(tmp_path, GRIPPER)))
     robot = load_robot(write(tmp_path, GRIPPER, toml='locked = ["left", "right"]'))
     np.testing.assert_array_equal(robot.home, [0.5, 1.5])
     np.testing.assert_array_equal(robot.limits.torque, [14, 3])
     model = robot.compile()
     assert (model.nv, model.ntendon, model.neq) == (2, 0, 0)
+
+
+@pytest.mark.parametrize("finger", ["left", "right"])
+def test_a_joint_that_is_tied_to_a_locked_one_is_locked_too(tmp_path: Path, finger: str) -> None:
+    """It cannot move either: no eighth joint of unlimited torque is left."""
+    text = GRIPPER.replace("<site name='tool'/>", "")
+    robot = load_robot(write(tmp_path, text, toml=f'locked = ["{finger}"]'))
+    assert robot.compile().nv == 2 and robot.gripper is None
+    assert robot.spec().site("tool").parent.name == "lower"
 
 
 def test_a_locked_joint_is_welded_at_its_zero(tmp_path: Path) -> None:

@@ -13,18 +13,10 @@ import pytest
 from farhand.arm import Arm
 from farhand.errors import BadValue, ModelError
 from farhand.robots import load_robot
-from tests.robots.own_files import CHAIN, URDF, refusal, write
+from tests.robots.own_files import CHAIN, refusal, write
 
 TENDON = '</worldbody><tendon><fixed name="rope" {}><joint joint="j1" coef="1"/></fixed></tendon>'
 EQUALITY = "</worldbody><equality>{}</equality>"
-MIMIC = URDF.replace(
-    "</robot>",
-    """<link name="finger"><inertial><mass value="1"/>
-    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
-    </inertial></link><joint name="grip" type="revolute"><parent link="tip"/>
-    <child link="finger"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="2" effort="5" velocity="3"/><mimic joint="swing"/></joint></robot>""",
-)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +24,6 @@ MIMIC = URDF.replace(
     [
         ('name="j2"', 'name="j2" stiffness="20"', "joint j2 has stiffness 20"),
         ('name="j2"', 'name="j2" springdamper="0.1 1"', "joint j2 has a springdamper"),
-        ('name="lower"', 'name="lower" gravcomp="1"', "body lower has gravcomp 1"),
         ("</worldbody>", EQUALITY.format('<joint joint1="j1" joint2="j2"/>'), "joint of j1 and j2"),
         (
             "</worldbody>",
@@ -93,18 +84,6 @@ def test_the_line_about_a_spring_holds_the_same_spring(
     assert abs(data.qfrc_spring[1]) > 1
     # six digits in the line
     np.testing.assert_allclose(arm.bias, data.qfrc_bias - data.qfrc_spring, atol=1e-3)
-
-
-def test_a_joint_that_mimics_is_refused_and_may_be_locked(tmp_path: Path) -> None:
-    """The usual gripper: the message's own line makes it load, at the joint's zero."""
-    error = refusal(write(tmp_path, MIMIC, name="arm.urdf"))
-    assert "joint grip mimics joint swing" in str(error)
-    line = re.search(r"locked = \[.*?\]", str(error))
-    assert line is not None
-    assert load_robot(write(tmp_path, MIMIC, toml=line[0], name="arm.urdf")).compile().nv == 1
-    assert "mimics" in str(
-        refusal(write(tmp_path, MIMIC, toml='locked = ["swing"]', name="arm.urdf"))
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Meshes of a URDF: found where ROS would find them, and left out if no mass depends on them."""
+"""Meshes: found where ROS would find them, and left out if no mass depends on them."""
 
 from __future__ import annotations
 
@@ -169,3 +169,31 @@ def test_a_base_that_does_not_move_needs_no_inertia(tmp_path: Path) -> None:
     )
     text = URDF.replace('<link name="base"/>', f'<link name="base">{shape}</link>')
     assert "base.stl" in load_robot(write(tmp_path, text, name="arm.urdf")).notes[0]
+
+
+MJCF = """<mujoco><asset><mesh name="part" file="part.stl"/>
+    <texture name="wood" type="2d" file="wood.png"/><material name="wood" texture="wood"/></asset>
+    <worldbody><body name="rod"><joint name="swing" axis="0 1 0"/>{}
+    <geom type="mesh" mesh="part" material="wood"/><site name="tool" pos="0 0 1"/></body>
+    </worldbody></mujoco>"""
+
+
+ROD = '<inertial pos="0 0 0.5" mass="1" diaginertia="0.1 0.1 0.01"/>'
+
+
+@pytest.mark.parametrize("content", [None, b"version https://git-lfs.github.com/spec/v1\n"])
+def test_an_mjcf_file_does_without_its_meshes_too(tmp_path: Path, content: bytes | None) -> None:
+    """Missing, or not fetched by Git LFS; the texture of the same folder goes with them."""
+    if content is not None:
+        (tmp_path / "part.stl").write_bytes(content)
+    robot = load_robot(write(tmp_path, MJCF.format(ROD)))
+    assert robot.compile().ngeom == 0
+    (note,) = (note for note in robot.notes if "left out" in note)
+    assert "part.stl" in note and "wood.png" in note
+    assert ("Git LFS" in note) == (content is not None)
+
+
+def test_an_mjcf_body_without_inertia_cannot_do_without_its_mesh(tmp_path: Path) -> None:
+    """Its mass would be lost."""
+    error = refusal(write(tmp_path, MJCF.format("")))
+    assert "rod has no <inertial>" in str(error) and "part.stl" in str(error)

@@ -46,6 +46,12 @@ def test_a_shipped_robot_is_complete(shipped: Robot) -> None:
     } <= shipped.sources.keys()
 
 
+def test_the_page_of_robots_names_them_all() -> None:
+    """Nobody finds a robot that is not there."""
+    page = (Path(__file__).parents[2] / "docs" / "robots.md").read_text()
+    assert [name for name in robot_names() if f"`{name}`" not in page] == []
+
+
 def test_a_shipped_robot_is_only_a_mechanism(shipped: Robot) -> None:
     """No servo fights the plant, nothing collides, and the file brings no options of its own."""
     model = shipped.compile(gravity=9.804)

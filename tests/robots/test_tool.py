@@ -36,7 +36,11 @@ def tool_of(path: Path) -> tuple[str, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    "name", ["attachment_site", "pinch_site", "tool0", "tcp", "ee_site", "gripper", "TCP"]
+    "name",
+    [
+        *("attachment_site", "pinch_site", "gripperframe", "grasp_site", "tool0", "tcp", "ee_site"),
+        *("gripper", "TCP", "a/pinch", "panda_hand_tcp"),
+    ],
 )
 def test_a_site_with_a_usual_name_is_the_tool(tmp_path: Path, name: str) -> None:
     """With its place and its axes, also behind a frame, and in a model that branches."""
@@ -82,13 +86,44 @@ def test_a_link_named_tool0_is_the_tool_of_a_urdf(tmp_path: Path) -> None:
     ],
 )
 def test_the_mover_of_a_gripper_is_not_the_tool(tmp_path: Path, body: str, joint: str) -> None:
-    """The tool is on the body that carries it, and the line that fixes the mover is given."""
+    """The tool is on the body that carries it, and both are said."""
     path = write(tmp_path, ending(JAW.format(body, joint), joints=1))
     assert tool_of(path)[0] == "lower"
-    (note,) = load_robot(path).notes
-    assert "the tool is at the origin of lower" in note and f'locked = ["{joint}"]' in note
+    robot = load_robot(path)
+    assert robot.gripper == joint
+    tool, gripper = robot.notes
+    assert "the tool is at the origin of lower" in tool and f"{joint} is the gripper" in gripper
     path.with_suffix(".toml").write_text(f'locked = ["{joint}"]')
     assert load_robot(path).compile().nv == 2
+
+
+@pytest.mark.parametrize("toml", [None, 'tool = { site = "tcp" }'])
+def test_a_tool_on_a_jaw_is_taken_only_if_asked_for(tmp_path: Path, toml: str | None) -> None:
+    """And then a note says that the gripper moves it."""
+    jaw = JAW.format("Moving_Jaw", "Jaw").replace("<geom", '<site name="tcp"/><geom')
+    path = write(tmp_path, ending(jaw, joints=1), toml)
+    assert tool_of(path)[0] == ("Moving_Jaw" if toml else "lower")
+    moved = [note for note in load_robot(path).notes if "which Jaw of the gripper moves" in note]
+    assert len(moved) == (toml is not None)
+
+
+@pytest.mark.parametrize("text", ["gripper_static_finger", "joint_gripper"])
+def test_the_hand_that_carries_the_finger_holds_the_tool(tmp_path: Path, text: str) -> None:
+    """Its own joint is the wrist, though its name sounds like a finger."""
+    finger = JAW.format("moving_finger", "gripper")
+    hand = (
+        f'<body name="{text}"><joint name="{text}"/><geom size="0.02" mass="0.1"/>{finger}</body>'
+    )
+    hand = hand.replace('<joint name="gripper_static_finger"/>', '<joint name="wrist"/>')
+    path = write(tmp_path, ending(hand, joints=2))
+    assert tool_of(path)[0] == text and load_robot(path).gripper == "gripper"
+
+
+def test_an_arm_that_is_a_finger_has_its_tool_at_its_end(tmp_path: Path) -> None:
+    """Every joint of it is named so."""
+    text = CHAIN.replace('"j1"', '"finger_1"').replace('"j2"', '"finger_2"')
+    path = write(tmp_path, text)
+    assert tool_of(path)[0] == "lower" and load_robot(path).gripper is None
 
 
 def test_two_fingers_are_no_branch(tmp_path: Path) -> None:

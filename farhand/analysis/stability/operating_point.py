@@ -120,6 +120,8 @@ def operating_point(
             the axis where it stands.
     """
     bridge = _coupled(session)
+    if bridge.laws[0].port.space != "tool":
+        raise Mismatch("the prediction is for couplings of tools so far, not of joints")
     stations = bridge.a.station, bridge.b.station
     for station in stations:
         _require_torque(station)

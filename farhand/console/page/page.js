@@ -4,6 +4,7 @@
 (() => {
   const SILENT_MS = 2500;       // without a word from the server, the picture counts as old
   const DEAD_MS = 10000;        // then the line counts as dead even if nobody has closed it
+  const ANSWER_MS = 1000;       // in which the server says that it has a stop
   const KEEP_S = 120;           // of plotted signals
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6e6e78"];
   const CAMERA_KEYS = new Set(["KeyW", "KeyA", "KeyS", "KeyD", "KeyQ", "KeyE",
@@ -25,6 +26,7 @@
     line = new WebSocket(location.origin.replace(/^http/, "ws") + "/farhand/live");
     line.onopen = () => {
       heard = performance.now();
+      stops.send();
       ask("hello", { name: kept("name") || "", narrow: narrow() });
       plots.tell();
     };
@@ -32,6 +34,8 @@
       heard = performance.now();
       if (lost) uncover();
       const said = JSON.parse(event.data);
+      if (said.stopped) { stops.end(said.stopped); return; }
+      stops.repeat();
       if (said.about) { about = said.about; plots.begin(); lesson.begin(); moments.begin(); }
       if (said.plot) plots.take(said.plot);
       wheel = said.wheel;
@@ -42,7 +46,41 @@
   function ask(what, value) {
     if (line && line.readyState === WebSocket.OPEN) line.send(JSON.stringify({ do: what, value }));
   }
-  const stop = () => ask("stop");
+
+  // A stop is kept until the server says that it has it, also while the page is loaded again. So one that is
+  // pressed while the connection is down is not lost: it is the first thing sent when the connection is back.
+  const stops = {
+    pressed: null, sent: 0,  // both by Date.now()
+    begin() { try { this.pressed = Number(sessionStorage.getItem("farhand.stop")) || null; } catch { /* private */ } },
+    keep(pressed) {
+      this.pressed = pressed;
+      try { sessionStorage.setItem("farhand.stop", pressed ?? ""); } catch { /* a private window */ }
+      this.show();
+    },
+    press() { this.keep(Date.now()); this.send(); },
+    send() {
+      if (this.pressed === null) return;
+      this.sent = Date.now();
+      ask("stop", this.pressed);
+    },
+    repeat() { if (Date.now() - this.sent > ANSWER_MS) this.send(); },
+    end(pressed) {
+      if (pressed !== this.pressed) return;
+      this.keep(null);
+      const late = Date.now() - pressed;
+      if (late < ANSWER_MS) return;
+      this.tell(`Your STOP came ${Math.round(late / 1000)} s late: the connection was down.`);
+      setTimeout(() => this.tell(""), 60000);
+    },
+    tell(text) { find("fh-late").textContent = text; find("fh-late").hidden = !text; },
+    show() {
+      const age = this.pressed === null ? 0 : Date.now() - this.pressed, seconds = Math.round(age / 1000);
+      if (age > ANSWER_MS) this.tell(`STOP pressed ${seconds} s ago: no answer yet. Use the stop at the robot.`);
+      find("fh-kept").textContent = this.pressed === null ? "" :
+        `STOP pressed ${seconds} s ago. It has not reached the arms. It is sent as soon as the connection is back.`;
+    },
+  };
+  const stop = () => stops.press();
 
   // A page that has lost its server may show an arm that has long moved on. It is covered, says so,
   // and is loaded again as soon as the server answers: nothing of the old state can remain. A server
@@ -51,6 +89,7 @@
     const late = performance.now() - heard > SILENT_MS;
     // Messages that wait behind a slow picture are taken first
     if (late && !lost) setTimeout(() => { if (performance.now() - heard > SILENT_MS) cover(); }, 50);
+    stops.show();
     if (lost) find("fh-age").textContent = `The picture is ${Math.round((performance.now() - heard) / 1000)} s old.`;
   }, 250);
   function cover() {
@@ -93,23 +132,27 @@
       make("span", { id: "fh-state", class: "fh-chip", role: "status" }, "waiting for the arms"),
       make("span", { id: "fh-calm", class: "fh-chip", hidden: "", title: "predicted for this law, hand, wall and delay" }),
       make("span", { id: "fh-warning", class: "fh-chip", role: "alert", hidden: "" }),
-      make("span", { id: "fh-driver", class: "fh-chip fh-wide" }),
+      make("span", { id: "fh-late", class: "fh-chip", role: "alert", hidden: "" }),
+      make("span", { id: "fh-driver", class: "fh-chip" }),
       button("Take the wheel", () => ask("drive"), { id: "fh-take", hidden: "" }),
-      button("Lesson", () => lesson.toggle(), { id: "fh-teach", class: "fh-wide", hidden: "", "aria-pressed": "false" }),
+      button("Lesson", () => lesson.toggle(), { id: "fh-teach", hidden: "", "aria-pressed": "false" }),
       button("Plots", () => plots.toggle(), { id: "fh-plots", class: "fh-wide", "aria-pressed": "false" }),
       button("Copy link", () => moments.copy(), { id: "fh-link", class: "fh-wide", hidden: "",
         title: "to this moment of the recording" }),
-      button("Sound", () => cues.sound(), { id: "fh-sound", class: "fh-wide", "aria-pressed": "false",
+      button("Sound", () => cues.sound(), { id: "fh-sound", "aria-pressed": "false",
         title: "a click at contact, a hum that follows the force, and vibration where there is some" }));
     const cover = make("div", { id: "fh-cover", class: "fh", role: "alert" }, make("div", {},
       make("strong", {}, "Connection lost"),
       make("p", {}, "STOP does not reach the arms from here. Use the stop at the robot."),
-      make("p", { id: "fh-age" }), make("p", { id: "fh-why" }, "Trying again …")));
+      make("p", { id: "fh-age" }), make("p", { id: "fh-why" }, "Trying again …"),
+      button("STOP as soon as the connection is back (Esc)", stop), make("p", { id: "fh-kept" })));
     document.body.append(make("div", { id: "fh-frame" }), bar,
       make("button", { id: "fh-stop", class: "fh", type: "button", onclick: stop }, "STOP", make("i", {}, " (Esc)")),
       make("div", { id: "fh-strip", class: "fh" }), make("div", { id: "fh-lesson", class: "fh" }), cover);
     plots.build();
     cues.build();
+    stops.begin();
+    document.body.addEventListener("keydown", (event) => { if (steering(event.target)) event.stopPropagation(); });
     open();
     new MutationObserver(label).observe(document.body, { childList: true, subtree: true });
   }
@@ -124,7 +167,7 @@
     const chip = find("fh-state");
     chip.dataset.mode = next.ended ? "ended" : next.trip ? "stopped" : next.mode;
     chip.textContent = next.ended ? "the run has ended" :
-      next.trip ? `Stopped: ${next.trip}. Reset (X), then Engage (E).` : next.words || next.mode;
+      next.trip ? `Stopped: ${next.trip}. Reset (X), then ${about.coupled ? "Engage (E)" : "Play again"}.` : next.words || next.mode;
     find("fh-warning").hidden = !next.warning;
     find("fh-warning").textContent = next.warning || "";
     find("fh-stop").hidden = !about.live;
@@ -149,15 +192,19 @@
   // ---------------------------------------------------------------- keys
   const typing = (target) => target instanceof Element &&
     !!target.closest("input, textarea, select, [contenteditable=true], [role=combobox], [role=listbox]");
+  // Arrows on a slider or a tab are its own; only the camera must not hear them
+  const steering = (target) => target instanceof Element && !!target.closest("[role=slider], [role=tab]");
   window.addEventListener("keydown", (event) => {
     // Escape stops from anywhere: a field, an open menu, the palette. It still closes them too.
     if (event.key === "Escape") { stop(); return; }
     if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
     const nudge = NUDGES[event.code], what = KEYS[event.key.toLowerCase()], view = VIEWS[event.key.toLowerCase()];
+    if (nudge && steering(event.target)) return;
     // The hand's keys are the hand's: viser would turn the camera with the same ones
     if (CAMERA_KEYS.has(event.code) || nudge) event.stopImmediatePropagation();
     if (nudge) { event.preventDefault(); ask("nudge", nudge); }
     else if (view) ask("view", view);
+    else if (what === "stop") stop();
     else if (what === "hold") ask("hold");
     else if (what && !event.repeat) ask(what);
   }, true);
@@ -422,7 +469,10 @@
     check(next) {
       if (!document.body.classList.contains("fh-teaching")) return;
       const step = about.lesson[this.step], word = find("fh-step");
-      if (step && step.seen && word && next[step.seen]) { word.className = "fh-done"; word.textContent = step.done; }
+      if (!step || !word || word.className === "fh-done") return;
+      // A guard that stops the arms ends the shaking, too; without a word the lesson would seem stuck
+      word.textContent = next.trip ? step.stopped || about.lesson_stopped : "";
+      if (step.seen && next[step.seen]) { word.className = "fh-done"; word.textContent = step.done; }
     },
   };
 

@@ -91,6 +91,8 @@ def is_redundant(arm: Arm) -> bool:
 class TorqueController(Controller):
     r"""Joint torque :math:`\tau = J^\top w + g(q)`, with the gravity of the controller's own model.
 
+    Couplings of joints add their torque as it is.
+
     While no coupling is engaged, the arm is either held still or free to be moved; a tripped one is
     always held.
 
@@ -147,7 +149,9 @@ class TorqueController(Controller):
         joint_torque(request.effort, arm.state, arm.nq, torque)
         if self.assist is not None and request.valid:
             torque += self.assist.torque(arm, request.effort @ arm.J, request.wrench)
-        if self.null_space is not None:
+        if request.torque is not None:
+            torque += request.torque
+        elif self.null_space is not None:
             torque += self._keep_posture(self.null_space, request)
         if gain < 1.0 and (request.tripped or self.rest == "hold"):
             self._held[:] = (1.0 - gain) * self._hold(request.valid)

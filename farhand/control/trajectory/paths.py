@@ -49,6 +49,7 @@ class HandPath:
         rotation: rotation matrix from the start orientation at the last :meth:`at`, world axes.
         twist: rate of both, world axes, [m/s] and [rad/s].
         pose: these three in one array.
+        rows: the moves as numbers, see :mod:`farhand.control.trajectory.kernels`.
     """
 
     def __init__(self, moves: Iterable[Move] = ()) -> None:
@@ -59,9 +60,9 @@ class HandPath:
                 raise BadValue(f"move {later.label!r} starts at {later.start:g} s, {overlap}")
         if any(move.duration <= 0.0 for move in self.moves):
             raise BadValue("every move needs a duration above 0 s")
-        self._moves = np.zeros((len(self.moves) + 1, MOVE))
-        self._moves[0, TURNED:] = np.eye(3).reshape(9)
-        for row, after, move in zip(self._moves, self._moves[1:], self.moves, strict=False):
+        self.rows = np.zeros((len(self.moves) + 1, MOVE))
+        self.rows[0, TURNED:] = np.eye(3).reshape(9)
+        for row, after, move in zip(self.rows, self.rows[1:], self.moves, strict=False):
             row[:STEP] = move.start, move.duration
             row[STEP:BEFORE] = *move.translation, *move.rotation
             after[BEFORE:TURNED] = row[BEFORE:TURNED] + move.translation
@@ -79,7 +80,7 @@ class HandPath:
 
     def at(self, t: float) -> None:
         """Evaluate the displacement and its rate at time ``t`` [s] into the attributes."""
-        displacement(self._moves, t, self.pose)
+        displacement(self.rows, t, self.pose)
 
 
 class Reference:

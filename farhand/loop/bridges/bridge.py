@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from farhand.coupling import Coupling
 from farhand.errors import BadValue
-from farhand.loop.bridges.end import AXES, End
+from farhand.loop.bridges.end import End
 from farhand.loop.commands import Outcome
 from farhand.loop.station import Station
 from farhand.loop.telemetry import Stream
@@ -38,7 +38,8 @@ class Bridge(ABC):
         self._last_ns = 0
         self._law_error = laws[-1].error
         self.stream = stream = Stream("coupling", 1e9 / period_ns)
-        self._error = stream.channel("error", 6, "m, rad", AXES)
+        port = laws[-1].port
+        self._error = stream.channel("error", port.size, port.unit, port.axes)
         self._gain = stream.channel("engagement", 1, "-")
         self._energy = stream.channel("port_energy", 2, "J", ("leader", "follower"))
         self._age = stream.channel("age", 2, "s", ("at_leader", "at_follower"))

@@ -14,8 +14,8 @@ class DirectBridge(Bridge):
     """A law between two stations in one process: evaluated once, both efforts used.
 
     Releasing fades out the last efforts without evaluating the law again, so nothing a law says
-    after a fault is felt. A law that raises, or answers with anything but two efforts of six
-    numbers, stops both stations.
+    after a fault is felt. A law that raises, or answers with anything but two efforts of the
+    right size, stops both stations.
 
     Args:
         law: the coupling.
@@ -32,7 +32,8 @@ class DirectBridge(Bridge):
         self, law: Coupling, a: Station, b: Station, *, period_ns: int = 1_000_000
     ) -> None:
         admit(law, a.arm, b.arm, a.observer is not None and b.observer is not None)
-        super().__init__(End(a, b.side), End(b, a.side), [law], period_ns)
+        ends = End(a, b.side, law.port), End(b, a.side, law.port)
+        super().__init__(*ends, [law], period_ns)
         self.law = law
         self.engagement = Engagement()
         self._pending = False

@@ -7,12 +7,10 @@ import math
 import numpy as np
 
 from farhand.coupling import Coupling, Effort, Side
+from farhand.coupling.port import TOOL, Port
 from farhand.loop.station import Station
+from farhand.spatial import Array
 
-AXES = ("x", "y", "z", "rx", "ry", "rz")
-"""The tool's axes, by name."""
-
-SHAPE = (6,)
 PARTING_WORK = 0.2
 """Most work that an effort may do on an arm while it fades, [J]: as of 10 kg at 0.2 m/s."""
 
@@ -25,23 +23,36 @@ class End:
     Args:
         station: the local station.
         remote: the other side, as this end knows it.
+        port: what the law couples.
     """
 
-    def __init__(self, station: Station, remote: Side) -> None:
-        self.station, self.remote = station, remote
-        self.contribution = station.join()
+    def __init__(self, station: Station, remote: Side, port: Port = TOOL) -> None:
+        self.station, self.remote, self._port = station, remote, port
+        self.contribution, self._rate = station.join(), port.rate(station.side)
         self.energy = 0.0  # put into the coupling by this side, net [J]
-        self.asked, self._faded = np.zeros(6), np.zeros(6)
+        drives = station.drives
+        if port.space == "joints":
+            station.couple_joints()
+            drives = station.plant.actuated
+        self.asked, self._faded = np.zeros(len(self._rate)), np.zeros(len(self._rate))
+        self.effort = self.asked  #: what the station is asked for, faded
+        # power of what the law asks for on the arm [W], and whether it is of this tick
+        self._power, self._known = 0.0, False
         self._cut, self._parting, self._work = False, False, 0.0
         self._pulls = station.controller.exerts_effort
-        self._passive = None if station.drives.all() else ~station.drives
+        self._passive = None if drives.all() else ~drives
 
     @property
     def dropped(self) -> str:
         """Which of a law's efforts this station cannot exert, in words; empty if none."""
-        axes = [axis for axis, drives in zip(AXES, self.station.drives, strict=True) if not drives]
+        station = self.station
+        if self._port.space == "joints":
+            named = zip(list(station.arm.model.names)[1:], station.plant.actuated, strict=True)
+        else:
+            named = zip(TOOL.axes, station.drives, strict=True)
+        axes = [axis for axis, drives in named if not drives]
         return (
-            f"the {self.station.name} is passive in {', '.join(axes)}: efforts there are dropped"
+            f"the {station.name} is passive in {', '.join(axes)}: efforts there are dropped"
             if axes
             else ""
         )
@@ -53,15 +64,19 @@ class End:
             Exception: of any kind, if it is no effort at all.
         """
         wrench = effort.wrench
-        if wrench.shape != SHAPE:
-            raise ValueError(f"a wrench of shape {wrench.shape}")
-        if not float(wrench.dot(wrench)) < math.inf:
+        if wrench.shape != self.asked.shape:
+            raise ValueError(f"an effort of shape {wrench.shape}")
+        # not finite if one of the numbers is not
+        power = float(wrench.dot(self._rate))
+        if not -math.inf < power < math.inf:
             return False
         if self._pulls:
-            self.asked[:] = wrench
+            self.asked[:], self._power, self._known = wrench, power, True
             if self._passive is not None:
                 self.asked[self._passive] = 0.0  # nor do they count as energy put in
-        self.contribution.target = effort.target
+                self._power = float(self.asked.dot(self._rate))
+        if self._port is TOOL:
+            self.contribution.target = effort.target
         self._parting = False
         return True
 
@@ -72,13 +87,21 @@ class End:
             self._parting, self._work = True, 0.0
 
     def apply(self, gain: float, dt: float) -> None:
-        """Hand the faded wrench to the station and account for its energy."""
-        contribution = self.contribution
-        contribution.gain = gain = self.bounded(gain, dt)
-        contribution.wrench = (
-            self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded)
-        )
-        self.energy -= float(contribution.wrench.dot(self.station.arm.twist)) * dt
+        """Hand the faded effort to the station and account for its energy."""
+        if not self._known:
+            self._power = float(self.asked.dot(self._rate))
+        self._known = False
+        self.contribution.gain = gain = self.bounded(gain, dt)
+        self.hand_over(self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded))
+        self.energy -= gain * self._power * dt
+
+    def hand_over(self, effort: Array) -> None:
+        """Ask the station for this effort."""
+        self.effort = effort
+        if self._port is TOOL:
+            self.contribution.wrench = effort
+        else:
+            self.contribution.torque = effort
 
     def bounded(self, gain: float, dt: float) -> float:
         """The gain that the last effort still gets while the coupling parts.
@@ -95,7 +118,7 @@ class End:
             return 0.0
         if not self._parting:
             return gain
-        self._work += max(0.0, float(self.contribution.wrench.dot(self.station.arm.twist)) * dt)
+        self._work += max(0.0, float(self.effort.dot(self._rate)) * dt)
         return gain * max(0.0, 1.0 - self._work / PARTING_WORK)
 
     def stop(self, now_ns: int, law: Coupling, why: str) -> None:

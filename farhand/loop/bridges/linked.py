@@ -7,12 +7,13 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
+from farhand.coupling.port import TOOL
 from farhand.coupling.trial import UNANSWERED, admit, failure, raised
 from farhand.link.endpoint import Endpoint
 from farhand.link.layers import LayerPort, Playout
 from farhand.link.packet import Packet
 from farhand.loop.bridges.bridge import Bridge
-from farhand.loop.bridges.end import AXES, NOT_A_NUMBER, End
+from farhand.loop.bridges.end import NOT_A_NUMBER, End
 from farhand.loop.station import Station
 from farhand.safety import Trip, Watchdog
 from farhand.safety.watches import Switch
@@ -22,14 +23,14 @@ from farhand.spatial import Array, quaternion_from_rotation, rotation_from_quate
 class PortEnergy:
     """Energy that one side has put into a coupling (``given``), and less what it took (``net``)."""
 
-    def __init__(self) -> None:
-        self.given, self.net = np.zeros(6), np.zeros(6)
-        self._step, self._positive = np.zeros(6), np.zeros(6)
+    def __init__(self, size: int = 6) -> None:
+        self.given, self.net = np.zeros(size), np.zeros(size)
+        self._step, self._positive = np.zeros(size), np.zeros(size)
 
-    def add(self, wrench_on_arm: Array, twist: Array, dt: float) -> None:
-        """Account for ``dt`` [s] in which the coupling pushes a moving arm with a wrench."""
+    def add(self, effort_on_arm: Array, rate: Array, dt: float) -> None:
+        """Account for ``dt`` [s] in which the coupling pushes a moving arm with an effort."""
         step = self._step
-        np.multiply(wrench_on_arm, twist, out=step)
+        np.multiply(effort_on_arm, rate, out=step)
         step *= -dt
         self.net += step
         np.maximum(step, 0.0, out=self._positive)
@@ -70,21 +71,22 @@ class LinkEnd(End):
         self.leads = station.role == "leader"
         a, b = (station.arm, remote_arm) if self.leads else (remote_arm, station.arm)
         admit(law, a, b, station.observer is not None)
-        super().__init__(station, Side("follower" if self.leads else "leader", remote_arm))
+        packet = endpoint.incoming
+        other = "follower" if self.leads else "leader"
+        super().__init__(station, Side(other, remote_arm, len(packet.q)), law.port)
         self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
         self.engagement = Engagement()
-        self.energies, self.port = PortEnergy(), port
-        packet = endpoint.incoming
+        self.energies, self.port = PortEnergy(len(self._rate)), port
         self.playout = None if port is None else Playout(len(packet.q), len(packet.v))
         if port is not None:
             port.attach(law, station.drives)
         # Position, rotation and twist of the other tool by the packets, before the layer acts.
         self._heard = np.zeros(3), np.eye(3), np.zeros(6)
-        self._reflected, self._told = np.zeros(6), self.contribution.wrench
+        self._reflected, self._told = np.zeros(6), self.effort
         self.trip: Trip | None = None
         self.pending, self.switch = False, Switch()
         self._engaged_ns, self._generation, self._met = 0, endpoint.generation, False
-        self._leader_map, self._map_revision = np.zeros(12), -1
+        self._leader_map, self._map_revision = np.zeros(len(packet.map)), -1
 
     def receive(self, now_ns: int) -> None:
         """Read what has arrived, and notice silence."""
@@ -148,7 +150,7 @@ class LinkEnd(End):
         if not self.engagement.wanted:
             self.part()
         self.apply(self.engagement.step(min(dt, period)), dt)
-        self.energies.add(self.contribution.wrench, self.station.arm.twist, dt)
+        self.energies.add(self.effort, self._rate, dt)
         self.send(now_ns)
 
     def send(self, now_ns: int) -> None:
@@ -160,14 +162,13 @@ class LinkEnd(End):
         """Give the station the faded wrench that the layer allows, and account for its energy."""
         if self.port is None:
             super().apply(gain, dt)
-            self._told = self.contribution.wrench
+            self._told = self.effort
             return
-        twist, contribution = self.station.arm.twist, self.contribution
-        contribution.gain = left = self.bounded(gain, dt)
-        contribution.wrench = self.port.push(self.asked, twist, dt, left)
-        self.energy -= float(contribution.wrench.dot(twist)) * dt
+        self.contribution.gain = left = self.bounded(gain, dt)
+        self.hand_over(self.port.push(self.asked, self._rate, dt, left))
+        self.energy -= float(self.effort.dot(self._rate)) * dt
         # The other arm has not tripped: what is cut here still fades there.
-        self._told = contribution.wrench if left == gain else gain * self.asked
+        self._told = self.effort if left == gain else gain * self.asked
         if not self.engagement.wanted and self._reflected.any():
             # The force that fades here still goes back, booked a tick later as while engaged.
             self.port.part(self._reflected, dt)
@@ -280,15 +281,15 @@ class LinkEnd(End):
 
     def _adopt_map(self, numbers: Array) -> tuple[float, float]:
         """Take over the leader's map; by how much that moves the target, [m] and [rad]."""
-        mapping, kept = self.law.mapping, self._leader_map
-        kept[:] = numbers
-        moved = mapping.adopt(kept[7:], kept[4:7].copy(), rotation_from_quaternion(kept[:4]))
+        mapping = self.law.mapping
+        self._leader_map[:] = numbers
+        moved: tuple[float, float] = mapping.adopt(self._leader_map)
         self._map_revision = mapping.revision
         return moved
 
     def _read_packet(self, now_ns: int) -> None:
         packet = self.endpoint.incoming
-        self.remote.external_torque = packet.external_torque
+        self.remote.external_torque = self.remote.torque = packet.external_torque
         if self.port is None or self.playout is None:
             self._see(packet)
             return
@@ -323,6 +324,7 @@ class LinkEnd(End):
             remote.position[:] = seen.tool_position
             remote.rotation[:] = rotation_from_quaternion(seen.tool_quaternion)
             remote.twist[:] = seen.tool_twist
+            remote.q[:], remote.v[:] = seen.q, seen.v
         remote.wrench = seen.measured_wrench
 
     def _write_packet(self) -> None:
@@ -335,10 +337,9 @@ class LinkEnd(End):
         packet.commanded_wrench = self._told
         packet.engaged, packet.engagement_id = self.engagement.wanted, self.engagement.number
         packet.tripped, packet.deadman_held = self.station.guard.trip is not None, self.switch.held
-        packet.external_torque = self.station.side.external_torque
-        packet.offset_position = mapping.offset_position
-        packet.offset_quaternion = quaternion_from_rotation(mapping.offset_rotation)
-        packet.map_shape[:] = mapping.shape
+        side = self.station.side
+        packet.external_torque = side.external_torque if self._port is TOOL else side.torque
+        packet.map[:] = mapping.numbers
         if self.port is None:
             packet.port_energy_in = self.energies.given
             packet.port_energy_out = self.energies.given - self.energies.net
@@ -368,7 +369,7 @@ class LinkedBridge(Bridge):
             self._layer_energy = self.stream.channel("layer_energy", 4, "J", sums)
             ends = ("leader", "follower")
             self._layer_damping = self.stream.channel("layer_damping", 2, "N·s/m", ends)
-            self._held_back = self.stream.channel("layer_held_back", 6, "m, rad", AXES)
+            self._held_back = self.stream.channel("layer_held_back", 6, "m, rad", TOOL.axes)
 
     def _publish(self) -> None:
         if self._ports is None:

@@ -12,7 +12,7 @@ import numpy as np
 from farhand.errors import UnknownName
 from farhand.friction import FRICTIONS, make
 from farhand.friction.models.model import read_parameters
-from farhand.kernels import scaled_square
+from farhand.kernels import join, scaled_square
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Command, JointTorque, Plant, Sample
 from farhand.plants.simulated.grippers import GripperDrive
@@ -21,6 +21,8 @@ from farhand.robots import Robot, q_from_pinocchio, q_to_pinocchio, v_from_pinoc
 from farhand.spatial import Array
 from farhand.world.joints import JointFriction
 from farhand.world.world import World
+
+NO_NOISE = np.zeros(6)
 
 
 @dataclass
@@ -63,6 +65,8 @@ class Imperfections:
         self.exact_motion = not (self.encoder_step or self.velocity_from_position)
         self.exact_wrench = not (self.force_noise or self.torque_noise)
         self.on_time = self.fault == "none" and not self.sensor_delay
+        #: whether samples are the true motion and a wrench with at most noise
+        self.simple = self.exact_motion and self.on_time and self.wrench_sensor
         self.exact_torque = not (self.actuator_lag or self.torque_offset)
         if self.joint_friction:
             joints = max([np.size(value) for value in values.values()], default=1)
@@ -138,6 +142,11 @@ class SimulatedPlant(Plant):
             return self._frozen or (self._past[0] if self._past else self._sample)
         sample, port, faults = self._sample, self.port, self.imperfections
         sample.time_ns = self._read_ns = self.world.now_ns
+        if self._plain and self.zero is None and faults.simple:
+            noise = NO_NOISE if faults.exact_wrench else self._next_noise(faults.wrench_sigma)
+            join(port.q, port.v, port.wrench, noise, sample.values)
+            sample.has_wrench = True
+            return sample
         if self._plain:
             sample.q[:] = port.q
             sample.v[:] = port.v
@@ -239,15 +248,17 @@ class SimulatedPlant(Plant):
         return v_to_pinocchio(self._model, qpos[1], velocity)
 
     def _degrade_wrench(self, sample: Sample) -> None:
-        sigma = self.imperfections.wrench_sigma
-        # Drawn in blocks: one call for many ticks.
-        if not self._noise or sigma is not self._sigma:
-            self._sigma = sigma
-            self._noise = list(self._rng.standard_normal((512, 6)) * sigma)
-        noise = self._noise.pop()
+        noise = self._next_noise(self.imperfections.wrench_sigma)
         wrench = sample.wrench
         if wrench is not None:
             wrench += noise
+
+    def _next_noise(self, sigma: Array) -> Array:
+        """Noise of one reading; drawn in blocks, one call for many ticks."""
+        if not self._noise or sigma is not self._sigma:
+            self._sigma = sigma
+            self._noise = list(self._rng.standard_normal((512, 6)) * sigma)
+        return self._noise.pop()
 
     def _delayed(self, sample: Sample) -> Sample:
         """The sample of ``sensor_delay`` reads ago (the oldest there is, at the start)."""

@@ -204,7 +204,8 @@ class FollowerCarry(Job):
             State("load", during=lambda: self._ramp(self.weight)),
             State("carry", during=lambda: self._ramp(self.weight)),
             State("unload", during=lambda: self._ramp(0.0)),
-            State("away", enter=self.open),
+            # The cell forgets slowly: what is left of the share would lift an empty arm
+            State("away", enter=self.open, during=lambda: self._ramp(0.0)),
             State("fault"),
         ]
         ways = [

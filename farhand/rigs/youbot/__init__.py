@@ -73,7 +73,7 @@ def build(options: Options) -> Rig:
         made = make_law(law, shape)
         # Only the leader's map drives the tool on.
         if role == "follower":
-            made.mapping.drives = False  # type: ignore[attr-defined]
+            made.mapping.drives = False
         return made
 
     bridge = work.couple(

@@ -26,7 +26,7 @@ def end_with(twist=(0.0,) * 6, drives=(True,) * 6, pulls=True) -> End:
         controller=SimpleNamespace(exerts_effort=pulls),
         drives=np.array(drives),
         guard=SimpleNamespace(trip=None),
-        arm=SimpleNamespace(twist=np.array(twist, dtype=float)),
+        side=SimpleNamespace(twist=np.array(twist, dtype=float)),
     )
     return End(station, None)
 
@@ -133,5 +133,5 @@ def test_an_effort_that_is_not_a_number_is_not_taken(bad):
 @pytest.mark.parametrize("size", [5, 7])
 def test_an_effort_of_another_size_is_refused(size):
     """It would be spread over the axes in silence, or not fit."""
-    with pytest.raises(ValueError, match="wrench of shape"):
+    with pytest.raises(ValueError, match="effort of shape"):
         end_with().take(effort_of(np.zeros(size)))

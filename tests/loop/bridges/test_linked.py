@@ -325,7 +325,7 @@ def test_a_follower_uses_the_map_of_its_leader_also_when_it_changes():
     played.offset = np.array([0.01, 0.0, 0.0])
     assert played.run(6).wanted
     np.testing.assert_allclose(mapping.offset_position, [0.01, 0.0, 0.0])
-    mapping.adopt(np.array([3.0, 1.0, 0.0, 0.0, 0.0]), np.zeros(3), np.eye(3))
+    mapping.adopt(np.array([0, 0, 0, 1, 0, 0, 0, 3, 1, 0, 0, 0], dtype=float))
     played.run(1)
     assert mapping.shape[0] == 2.0 and played.wanted
     played.offset = np.array([0.04, 0.0, 0.0])

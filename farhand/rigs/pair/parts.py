@@ -1,0 +1,306 @@
+r"""Two arms of any kind: where they stand, how they are coupled, what holds and meets them.
+
+All numbers follow from the models at the arms' homes. With the inertia I and the viscous friction μ
+of a joint (or of the tool, along an axis), reduced over both arms, and one frequency ω for all,
+
+.. math:: K = \omega\,(I\,\omega + \mu), \qquad D = 2\,(I\,\omega + \mu)
+
+so that a follower at speed v lags by at most about v/ω, whether it is 0.5 kg or 60 kg. The hand is
+held by the inertia of the leader's tool in the same way, so that a light wrist does not lose the
+simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.control.tool.torque import TorqueController
+from farhand.control.trajectory.paths import HandPath, Move
+from farhand.coupling import Admittance, Coupling, PositionForce, Spring, SpringCoupling
+from farhand.coupling.port import SPACES
+from farhand.errors import Mismatch
+from farhand.loop.station import Station
+from farhand.mapping.joint_map import JointMapping
+from farhand.parameters import parameter
+from farhand.plants import Brake, Plant
+from farhand.rigs.dual_arm.parts import _disable_contacts
+from farhand.rigs.pair.scenarios import WALL_AHEAD
+from farhand.rigs.rig import SIMULATED, configure
+from farhand.robots import Placement, Robot, is_robot, load_robot
+from farhand.safety import Guard
+from farhand.sensing.observer import MomentumObserver
+from farhand.spatial import Array
+from farhand.world import ImpedanceHand, World
+from farhand.world.joints import Fingers, HeldObject
+
+ROLES = ("leader", "follower")
+HAND_FREQUENCY = 25.0
+"""Frequency of a hand's spring with the tool it holds, [rad/s]: 1000 N/m at 1.6 kg; assumed."""
+
+MOST_HAND = (1000.0, 30.0)
+"""Largest stiffness of a hand, [N/m] and [N·m/rad]."""
+
+DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0))
+"""Where the wall may be, the best first; it is where both arms have most room to go."""
+
+
+@dataclass
+class Pair:
+    """What shapes the rig's parts."""
+
+    rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 20.0, 10_000.0)
+    gravity: float = parameter(9.81, "m/s²", "downward acceleration", 0.0, 30.0)
+    leader_robot: str = parameter("so101-leader", "-", "which robot leads")
+    follower_robot: str = parameter("so101", "-", "which robot follows")
+    leader_plant: str = parameter(SIMULATED, "-", "what leads: a robot, or NAME:ADDRESS")
+    follower_plant: str = parameter(SIMULATED, "-", "what follows: a robot, or NAME:ADDRESS")
+    space: str = parameter("joints", "-", "what is coupled", choices=SPACES)
+    frequency: float = parameter(20.0, "rad/s", "ω of the gains", 1.0, 200.0)
+    observer_gain: float = parameter(50.0, "1/s", "gain of the momentum observers", 1.0, 1000.0)
+    wall_ahead: float = parameter(WALL_AHEAD, "-", "to the wall, in reaches", -1.0, 1.0)
+    wall_stiffness: float = parameter(6000.0, "N/m", "most stiffness of the wall", 0.0, 1e6)
+
+
+class Arms:
+    """Both robots by role: where they stand, their homes, and their models there."""
+
+    def __init__(self, robots: dict[str, Robot], gravity: float) -> None:
+        self.robots = robots
+        self.homes = {role: robot.home.copy() for role, robot in robots.items()}
+        models = {role: Arm.of(robot, gravity=gravity) for role, robot in robots.items()}
+        for role, model in models.items():
+            model.update(self.homes[role], np.zeros(model.nv))
+        self.models = models
+        self.reach = {role: _reach(model) for role, model in models.items()}
+        distance = 1.2 * sum(self.reach.values())
+        self.placements = {
+            "leader": Placement(),
+            "follower": Placement((0.0, round(distance, 3), 0.0)),
+        }
+        self.way = self._free_way()
+        self.notes = [note for robot in robots.values() for note in robot.notes]
+
+    def model(self, role: str, gravity: float) -> Arm:
+        """A fresh model of one arm."""
+        return Arm.of(self.robots[role], self.placements[role], gravity)
+
+    def mapping(self, frequency: float) -> JointMapping:
+        """The joints of the follower over those of the leader; grippers belong together."""
+        names = {role: [*model.model.names][1:] for role, model in self.models.items()}
+        for role, robot in self.robots.items():
+            if robot.gripper in names[role]:
+                names[role][names[role].index(robot.gripper)] = "gripper"
+        limits = self.robots["follower"].limits
+        slides = [number in limits.slides for number in range(len(limits.lower))]
+        signs = self._signs(names)
+        joints = JointMapping.alike(
+            names["leader"],
+            names["follower"],
+            signs=signs,
+            lower=limits.lower,
+            upper=limits.upper,
+            slides=slides,
+        )
+        weights = self._joint_strength(joints, frequency)
+        return replace(joints, weights=weights / weights.max())
+
+    def _signs(self, names: dict[str, list[str]]) -> tuple[float, ...]:
+        """Scales of the joints: those of grippers bring one range over the other."""
+        signs = [1.0] * len(names["follower"])
+        if all(columns[-1] == "gripper" for columns in names.values()):
+            spans = {
+                role: float(robot.limits.upper[-1] - robot.limits.lower[-1])
+                for role, robot in self.robots.items()
+            }
+            signs[-1] = spans["follower"] / spans["leader"]
+        return tuple(signs)
+
+    def _joint_strength(self, joints: JointMapping, frequency: float) -> Array:
+        """I ω + μ of each joint of the follower, reduced with that of the joint that drives it."""
+        strength = {
+            role: model.M.diagonal() * frequency + model.viscous
+            for role, model in self.models.items()
+        }
+        felt = np.linalg.pinv(joints.matrix) ** 2 if joints.matrix.size else joints.matrix
+        # the leader's joint as the follower's feels it
+        other = felt.T @ strength["leader"]
+        own = strength["follower"]
+        return np.where(other > 0.0, own * other / np.maximum(own + other, 1e-12), own)
+
+    def strongest(self, frequency: float) -> float:
+        """Largest I ω + μ of the joints."""
+        joints = self.mapping(frequency)
+        return float(self._joint_strength(joints, frequency).max())
+
+    def tool_strength(self, frequency: float) -> tuple[float, float]:
+        """I ω + μ of the tools, reduced over both arms: translation and rotation."""
+        inertia = [tool_inertia(model) for model in self.models.values()]
+        viscous = [_tool_viscous(model) for model in self.models.values()]
+        found = []
+        for axis in range(2):
+            a, b = (i[axis] * frequency + mu[axis] for i, mu in zip(inertia, viscous, strict=True))
+            found.append(a * b / (a + b))
+        return found[0], found[1]
+
+    def wall_limit(self, shape: Pair) -> float:
+        """Stiffness of a wall that a step of the world can still integrate, [N/m].
+
+        A quarter of 4 m/h², the limit of a mass on a spring in explicit steps.
+        """
+        mass = tool_inertia(self.models["follower"])[0]
+        return mass * shape.rate**2 / 25.0
+
+    def _free_way(self) -> Array:
+        """The direction in which both arms have room for their tools."""
+        room = [
+            min(
+                _room(model, self.robots[role], np.array(way), self.reach[role])
+                for role, model in self.models.items()
+            )
+            for way in DIRECTIONS
+        ]
+        enough = next((k for k, found in enumerate(room) if found >= 1.0), int(np.argmax(room)))
+        return np.array(DIRECTIONS[enough])
+
+
+def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
+    """The rig's shape from ``rig.…`` settings, and its two arms."""
+    shape = Pair()
+    configure(shape, list(settings))
+    for role in ROLES:
+        plant = getattr(shape, f"{role}_plant")
+        # a robot named where a machine may be is simulated; what is neither is an unknown robot
+        if plant != SIMULATED and (is_robot(plant) or ":" not in plant):
+            setattr(shape, f"{role}_robot", plant)
+            setattr(shape, f"{role}_plant", SIMULATED)
+    names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
+    robots = {role: load_robot(name).edited(_disable_contacts) for role, name in names.items()}
+    for role, robot in robots.items():
+        model = robot.compile()
+        if model.nq != model.nv:
+            raise Mismatch(f"the {role} {robot.name} has a floating base; a pair is of fixed arms")
+    return shape, Arms(robots, shape.gravity)
+
+
+def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
+    """An instance of the law with gains that suit both arms."""
+    omega = shape.frequency
+    more: dict[str, Any] = {}
+    if shape.space == "joints":
+        more["mapping"] = arms.mapping(omega)
+        linear = angular = arms.strongest(omega)
+    else:
+        linear, angular = arms.tool_strength(omega)
+    if issubclass(law, SpringCoupling):
+        more["spring"] = Spring(omega * linear, 2.0 * linear, omega * angular, 2.0 * angular)
+    if issubclass(law, PositionForce):
+        more |= {"leader_damping": 0.2 * linear, "leader_rotational_damping": 0.2 * angular}
+    if issubclass(law, Admittance):
+        more |= {"mass": linear / omega, "inertia": angular / omega}
+        more |= {"damping": 0.2 * linear, "rotational_damping": 0.2 * angular}
+    return law(**more)
+
+
+def station(
+    name: str, plant: Plant, arms: Arms, shape: Pair, period_ns: int, law: type[Coupling]
+) -> Station:
+    """One arm with its controller and guard."""
+    robot = arms.robots[name]
+    guard = Guard(force=400.0, moment=80.0)
+    guard.watch(robot.limits)
+    arm = arms.model(name, shape.gravity)
+    rest = "free" if name == "leader" else "hold"
+    controller = TorqueController(arm, rest, period_ns, can_brake=Brake in plant.accepts)
+    # without torque sensors, what touches the joints is what explains the arm's momentum
+    by_momentum = shape.space == "joints" or "observers" in law.needs
+    observer = MomentumObserver(arm, shape.observer_gain) if by_momentum else None
+    return Station(
+        name, name, plant, arm, guard, period_ns=period_ns, controller=controller, observer=observer
+    )
+
+
+def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
+    """A hand that suits the leader it holds."""
+    gains = [
+        min(most, inertia * HAND_FREQUENCY**2)
+        for most, inertia in zip(MOST_HAND, tool_inertia(arms.models["leader"]), strict=True)
+    ]
+    dampers = [1.4 * gain / HAND_FREQUENCY for gain in gains]
+    return ImpedanceHand(
+        stiffness=gains[0],
+        damping=dampers[0],
+        rotational_stiffness=gains[1],
+        rotational_damping=dampers[1],
+        path=HandPath(moves),
+    )
+
+
+def gripped(world: World, role: str, arms: Arms, shape: Pair) -> Fingers | HeldObject:
+    """The operator's fingers on the leader's gripper, or an object in the follower's."""
+    port, robot, model = world.ports[role], arms.robots[role], arms.models[role]
+    strength = float(model.M[-1, -1]) * shape.frequency + float(model.viscous[-1])
+    lower, upper, start = (
+        float(value[-1]) for value in (robot.limits.lower, robot.limits.upper, port.q)
+    )
+    # larger positions open a gripper, as in all robots here
+    shut = lower + 0.05 * (upper - lower)
+    if role == "leader":
+        return Fingers(port, shape.frequency * strength, 2.0 * strength, shut)
+    size = lower + 0.5 * (start - lower)
+    return HeldObject(port, size=size, stiffness=2.0 * shape.frequency * strength)
+
+
+def tool_inertia(arm: Arm) -> tuple[float, float]:
+    """Smallest mass and inertia that a tool shows along any axis, [kg] and [kg·m²]."""
+    gamma = arm.J @ np.linalg.solve(arm.M, arm.J.T)
+    mass, inertia = (
+        1.0 / float(np.linalg.eigvalsh(block)[-1]) for block in (gamma[:3, :3], gamma[3:, 3:])
+    )
+    return mass, inertia
+
+
+def _tool_viscous(arm: Arm) -> tuple[float, float]:
+    """Smallest damping of the tool by the friction of the joints, [N·s/m] and [N·m·s/rad]."""
+    if not (arm.viscous > 0.0).all():
+        return 0.0, 0.0
+    mobility = arm.J @ (arm.J / arm.viscous).T
+    damping, rotational = (
+        1.0 / float(np.linalg.eigvalsh(block)[-1]) for block in (mobility[:3, :3], mobility[3:, 3:])
+    )
+    return damping, rotational
+
+
+def _reach(arm: Arm) -> float:
+    """How far the tool is from the axis of the first joint when the arm is stretched, about, [m].
+
+    The sum of the distances between one joint and the next, and on to the tool.
+    """
+    lengths = [np.linalg.norm(place.translation) for place in list(arm.model.jointPlacements)[2:]]
+    frame = arm.model.frames[arm.model.getFrameId(arm.tool)]
+    parent = frame.parentJoint
+    return float(sum(lengths[: max(parent - 1, 0)]) + np.linalg.norm(frame.placement.translation))
+
+
+def _room(arm: Arm, robot: Robot, way: Array, reach: float, share: float = 0.25) -> float:
+    """How much of a ``share`` of its reach a tool can go along ``way`` inside the joint limits."""
+    q, steps = arm.q.copy(), 20
+    limits, still = robot.limits, np.zeros(arm.nv)
+    start = arm.position.copy()
+    moved = 0.0
+    for _ in range(steps):
+        J = arm.J[:3]
+        step = J.T @ np.linalg.solve(J @ J.T + 1e-4 * np.eye(3), share * reach / steps * way)
+        arm.update(arm.q + step, still)
+        inside = (arm.q > limits.lower + 0.05) & (arm.q < limits.upper - 0.05)
+        progress = float(way @ (arm.position - start))
+        aside = float(np.linalg.norm(arm.position - start - progress * way))
+        if not inside[np.abs(step) > 1e-9].all() or aside > 0.3 * max(progress, 1e-6):
+            break
+        moved = progress
+    arm.update(q, still)
+    return moved / (0.9 * share * reach)

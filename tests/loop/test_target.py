@@ -1,0 +1,258 @@
+"""Targets of a policy: the follower gets there within its limits, however the targets jump."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.loop.target import KEPT_FROM_LIMIT, accept_targets
+from farhand.recording.loader import load
+from farhand.rigs import Options, build_rig
+from farhand.running.rerun import record, rerun
+from farhand.spatial import quaternion_from_rotation, rotation_from_vector
+
+RELEASED = [("wall.present", False), ("hand.open", True)]
+
+
+class Driven:
+    """A rig in virtual time whose follower takes targets."""
+
+    def __init__(self, rig="dual-arm", **options):
+        options = {"scenario": "rest", "settings": RELEASED, **options}
+        self.rig = build_rig(rig, Options(**options))
+        self.session = self.rig.session
+        accept_targets(self.session)
+        self.follower = next(s for s in self.session.stations if s.name == "follower")
+        self.history = self.rig.metrics.history
+        self.target = self.session.parameters["follower"]["target"]
+
+    def go(self, seconds=0.0, **given):
+        """Give targets and run on."""
+        for name, value in given.items():
+            self.session.commands.post("set", f"follower.target.{name}", list(value))
+        self.session.run(seconds, self.rig.metrics.pull)
+        return self
+
+    def signal(self, name):
+        self.rig.metrics.pull()
+        return self.history.signal("follower", name)
+
+    @property
+    def arm(self):
+        return self.follower.arm
+
+    @property
+    def limits(self):
+        return self.follower.guard.limits
+
+
+@pytest.fixture
+def driven():
+    made = Driven()
+    made.go(1.0)
+    yield made
+    made.rig.close()
+
+
+def test_a_jump_of_the_joints_is_played_out_within_limits(driven):
+    """A policy's first answer may be anywhere: half a turn away, nothing trips, and it arrives."""
+    start = driven.arm.q.copy()
+    goal = start + np.array([1.5, -0.6, 0.8, 0.5, -0.7, 1.0])
+    driven.go(5.0, joints=goal)
+    assert driven.session.trips == []
+    np.testing.assert_allclose(driven.arm.q, goal, atol=0.01)
+    share = np.abs(driven.signal("v")) / driven.limits.velocity
+    assert share.max() < 0.6
+    assert share.max() > 0.3
+
+
+def test_a_jump_of_the_tool_is_played_out_within_limits(driven):
+    """Position and orientation; the tool goes straight."""
+    start = driven.arm.position.copy()
+    away = np.array([0.1, -0.2, 0.15])
+    rotation = rotation_from_vector(np.array([0.0, 0.0, 0.6])) @ driven.arm.rotation
+    goal = [*(start + away), *quaternion_from_rotation(rotation)]
+    driven.go(5.0, tool=goal)
+    assert driven.session.trips == []
+    np.testing.assert_allclose(driven.arm.position, goal[:3], atol=2e-3)
+    np.testing.assert_allclose(driven.arm.rotation, rotation, atol=0.01)
+    assert (np.abs(driven.signal("v")) / driven.limits.velocity).max() < 0.6
+    way = driven.signal("position_tool_in_world")[1000:] - start
+    along = way @ away / (away @ away)
+    aside = np.linalg.norm(way - along[:, None] * away, axis=1)
+    assert aside.max() < 0.05
+
+
+def test_a_tool_target_out_of_reach_ends_as_near_as_the_arm_gets(driven):
+    """At rest, without a trip, stretched out towards it."""
+    start = driven.arm.position.copy()
+    goal = start + np.array([-0.3, 0.6, 0.4])
+    driven.go(8.0, tool=[*goal, *quaternion_from_rotation(driven.arm.rotation)])
+    assert driven.session.trips == []
+    assert np.abs(driven.arm.v).max() < 0.02
+    assert np.linalg.norm(goal - driven.arm.position) < 0.7 * np.linalg.norm(goal - start)
+
+
+def test_targets_at_random_never_trip(driven):
+    """Ten per second for ten seconds, all over the joints' ranges and beyond."""
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        driven.go(0.1, joints=rng.uniform(-7.0, 7.0, 6))
+    assert driven.session.trips == []
+    share = np.abs(driven.signal("v")) / driven.limits.velocity
+    assert share.max() < 0.75
+
+
+def test_a_stream_at_policy_rate_moves_evenly(driven):
+    """At 10 Hz along a line, clear of singular postures: a joint's speed ripples by a tenth."""
+    start = driven.arm.q.copy()
+    for index in range(20):
+        driven.go(0.1, joints=start + 0.02 * (index + 1))
+    speed = driven.signal("v")[1700:2700, 0]
+    assert speed.mean() == pytest.approx(0.2, rel=0.02)
+    assert np.ptp(speed) < 0.02
+
+
+def test_a_stream_that_stops_holds_still(driven):
+    """At its last target, and not where it would have gone."""
+    start = driven.arm.q.copy()
+    for index in range(20):
+        driven.go(1 / 30, joints=start + 0.02 * (index + 1))
+    driven.go(2.0)
+    np.testing.assert_allclose(driven.arm.q, start + 0.4, atol=5e-3)
+    assert np.abs(driven.arm.v).max() < 2e-3
+    driven.go(2.0)
+    np.testing.assert_allclose(driven.arm.q, start + 0.4, atol=5e-3)
+
+
+def test_a_target_beyond_a_joint_limit_ends_before_it(driven):
+    """A guard does not trip for what a policy wishes."""
+    driven.go(8.0, joints=[*driven.arm.q[:5], 20.0])
+    assert driven.session.trips == []
+    end = driven.limits.upper[5] - KEPT_FROM_LIMIT
+    assert driven.arm.q[5] == pytest.approx(end, abs=0.01)
+
+
+def test_an_obstacle_is_not_pressed_harder_than_allowed():
+    """A target 0.3 m behind the wall: the pull stays at its bound, and nothing trips."""
+    driven = Driven(settings=[("hand.open", True)])
+    driven.go(1.0)
+    goal = driven.arm.position + np.array([0.4, 0.0, 0.0])
+    driven.go(6.0, tool=[*goal, *quaternion_from_rotation(driven.arm.rotation)])
+    force = np.linalg.norm(driven.signal("wrench_measured_in_world")[-500:, :3], axis=1)
+    assert driven.session.trips == []
+    assert 40.0 < force.mean() < 50.5
+    driven.rig.close()
+
+
+def test_the_first_target_takes_the_follower_over_without_a_bump(driven):
+    """While it is coupled: the leader rests, the follower begins at the speed it has."""
+    assert driven.session.bridges[0].b.contribution.gain == 1.0
+    driven.go(0.3, joints=driven.arm.q + 0.5)
+    assert driven.session.bridges[0].b.contribution.gain == 0.0
+    # a step would be a large part of the limit within a tick
+    steps = np.abs(np.diff(driven.signal("v")[990:], axis=0))
+    assert (steps < 0.01 * driven.limits.velocity).all()
+
+
+def test_a_follower_across_a_link_is_taken_over_too():
+    """Even while the engagement is still on its way to it."""
+    driven = Driven(delay=40.0)
+    driven.go(0.005)
+    goal = driven.arm.q + 0.1
+    driven.go(3.0, joints=goal)
+    np.testing.assert_allclose(driven.arm.q, goal, atol=0.01)
+    driven.rig.close()
+
+
+def test_engaging_takes_the_follower_back_and_refuses_what_still_comes(driven):
+    """A policy cannot snatch the arm from a person's hand; after a release it may again."""
+    start = driven.arm.q.copy()
+    driven.go(1.0, joints=start + 0.2)
+    driven.session.commands.post("engage")
+    driven.go(0.1)
+    driven.go(0.5, joints=start - 0.5)
+    outcome = driven.session.commands.log[-1].outcome
+    assert not outcome.done
+    assert "release" in outcome.text
+    np.testing.assert_allclose(driven.arm.q, start + 0.2, atol=0.05)
+    driven.session.commands.post("release")
+    driven.go(0.5)
+    driven.go(3.0, joints=start)
+    assert driven.session.commands.log[-1].outcome.done
+    np.testing.assert_allclose(driven.arm.q, start, atol=0.01)
+
+
+def test_a_release_lets_the_follower_rest_on_its_way(driven):
+    """It stops within a moment, and the next target moves it on, even before all has faded."""
+    start = driven.arm.q.copy()
+    driven.go(0.5, joints=start + 1.0)
+    driven.session.commands.post("release")
+    driven.go(1.0)
+    still = driven.arm.q.copy()
+    assert still[0] < start[0] + 0.9
+    driven.go(1.0)
+    np.testing.assert_allclose(driven.arm.q, still, atol=2e-3)
+    driven.go(0.5, joints=start)
+    driven.session.commands.post("release")
+    driven.go(0.05)
+    driven.go(3.0, joints=start + 0.1)
+    np.testing.assert_allclose(driven.arm.q, start + 0.1, atol=0.01)
+
+
+def test_a_stopped_follower_takes_no_targets_until_it_is_reset(driven):
+    """The reason is said."""
+    start = driven.arm.q.copy()
+    driven.go(0.2, joints=start + 0.5)
+    driven.session.commands.post("stop")
+    driven.go(1.0)
+    still = driven.arm.q.copy()
+    driven.go(0.5, joints=start)
+    assert "reset first" in driven.session.commands.log[-1].outcome.text
+    np.testing.assert_allclose(driven.arm.q, still, atol=2e-3)
+    driven.session.commands.post("reset")
+    driven.go(3.0, joints=start)
+    np.testing.assert_allclose(driven.arm.q, start, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"joints": [0.0, 1.0]}, "6 numbers"),
+        ({"joints": [float("nan")] * 6}, "finite"),
+        ({"tool": [0.5, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0]}, "quaternion"),
+    ],
+)
+def test_what_is_no_target_is_refused_and_changes_nothing(driven, given, reason):
+    """Wrong numbers of joints, NaN, a quaternion of length zero."""
+    before = driven.arm.q.copy()
+    driven.go(0.5, **given)
+    outcome = driven.session.commands.log[-1].outcome
+    assert not outcome.done
+    assert reason in outcome.text
+    assert driven.session.bridges[0].b.contribution.gain == 1.0
+    np.testing.assert_allclose(driven.arm.q, before, atol=2e-3)
+
+
+def test_arms_that_take_velocities_go_to_targets_too():
+    """The rig of the hazardous environment has a follower that only follows poses."""
+    driven = Driven("hazardous", scenario=None, settings=[])
+    driven.go(1.0)
+    start = driven.arm.q.copy()
+    driven.go(6.0, joints=start + 0.2)
+    assert driven.session.trips == []
+    np.testing.assert_allclose(driven.arm.q, start + 0.2, atol=0.05)
+    driven.rig.close()
+
+
+def test_a_recording_of_a_driven_run_is_run_again_to_the_bit(tmp_path):
+    """Targets are commands, and commands are recorded."""
+    driven = Driven()
+    goals = driven.arm.q + np.random.default_rng(2).uniform(-0.5, 0.5, (10, 6))
+    for index, goal in enumerate(goals):
+        at_ns = (500 + 100 * index) * 1_000_000
+        driven.session.commands.post("set", "follower.target.joints", goal.tolist(), at_ns)
+    path = record(driven.rig, tmp_path / "driven.mcap", 2.0)
+    again = rerun(load(path))
+    assert again.exact
+    assert again.commands > 10
