@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,8 +66,12 @@ SCENARIOS = {"dual-arm": "wall"}
 MORE = {"humanoid": "balance"}
 """Another scenario of a rig that is worth a picture."""
 
-# Hides the browser's remark that it has no graphics card
-_HIDE_NOTES = ".mantine-Notifications-root { display: none }"
+# Hides the browser's remark that it has no graphics card, and what a page says that waits for one
+_HIDE_NOTES = """
+.mantine-Notifications-root, #fh-cover { display: none !important }
+body.fh-lost #root { filter: none !important }
+"""
+_HIDE_BAR = "#fh-bar { display: none !important }"
 
 
 def take(rig: str, folder: Path) -> list[Path]:
@@ -120,8 +124,9 @@ class Studio:
     def still(self, size: tuple[int, int], path: Path) -> Path:
         """A picture of that size, [px]."""
         with self._page(size) as page:
+            page.add_style_tag(content=_HIDE_BAR)
             self._player.seek(self._moment)
-            write_bytes(path, _settled(page))
+            write_bytes(path, _settled(page, self._draw))
         return path
 
     def console(self, size: tuple[int, int], path: Path) -> Path:
@@ -129,8 +134,8 @@ class Studio:
         console = Console(self.server, self._source, self._scene, Requests(None), self._live)
         self._source.seek(round(1e9 * self._moment))
         with self._page(size) as page:
-            console.frame(0.0, Health(margin=self._scene["margin"]), False, True)
-            write_bytes(path, _settled(page))
+            health = Health(margin=self._scene["margin"])
+            write_bytes(path, _settled(page, lambda: console.frame(0.0, health, False, True)))
         return path
 
     def film(self, path: Path, how: Film | None = None) -> Path:
@@ -143,13 +148,17 @@ class Studio:
             start = max(0.0, self._moment - how.seconds / 2)
         shots = []
         with self._page((width + PANEL_WIDTH, height)) as page:
+            page.add_style_tag(content=_HIDE_BAR)
             self._player.seek(start)
-            _settled(page)
+            _settled(page, self._draw)
             for moment in np.linspace(start, start + how.seconds, how.frames):
                 self._player.seek(float(moment))
-                shots.append(_settled(page, clip))
+                shots.append(_settled(page, self._draw, clip))
         write_bytes(path, animated(shots, how.frame_ms))
         return path
+
+    def _draw(self) -> None:
+        self._player.frame(0.0, status=False)
 
     @contextmanager
     def _page(self, size: tuple[int, int]) -> Iterator[Any]:
@@ -204,10 +213,14 @@ def open_browser() -> Iterator[Any]:
             browser.close()
 
 
-def _settled(page: Any, clip: dict[str, int] | None = None) -> bytes:
-    """A picture of the page once two in a row are equal, or after a timeout."""
+def _settled(page: Any, draw: Callable[[], None], clip: dict[str, int] | None = None) -> bytes:
+    """A picture of the page once two in a row are equal, or after a timeout.
+
+    It is drawn again and again: a page that hears nothing for seconds takes its server for lost.
+    """
     deadline, before = time.monotonic() + PAGE_TIMEOUT_S, b""
     while True:
+        draw()
         page.wait_for_timeout(150)
         now = page.screenshot(clip=clip, timeout=1e3 * PAGE_TIMEOUT_S)
         if now == before or time.monotonic() > deadline:
