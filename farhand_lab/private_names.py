@@ -51,7 +51,7 @@ TABLE = [
     PrivateName("farhand.control.tool.task", "TaskController._begin_fade", "switch without fade"),
     PrivateName("farhand.control.tool.tracking", "TrackingController._solve", "extrapolate"),
     PrivateName("farhand.control.tool.tracking", "TrackingController._stop", "keep the velocity"),
-    PrivateName("farhand.coupling.four_channel", "FourChannel._wrench", "drop one force channel"),
+    PrivateName("farhand.coupling.four_channel", "FourChannel._keep", "drop one force channel"),
     PrivateName("farhand.friction.velocity", "StateVariableFilter._prepare", "lower cut-off"),
     PrivateName("farhand.learning.performance", "Performance._at", "end the skill early"),
     PrivateName("farhand.learning.performance", "Performance._drift", "no search for contact"),

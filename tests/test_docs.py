@@ -178,7 +178,7 @@ def test_the_readme_answers_the_five_questions_of_a_newcomer():
     assert "pip install" in README and "farhand run dual-arm --open" in README
     titles = re.findall(r"^## (.*)$", README, re.MULTILINE)
     assert titles[0] == "Install and run"
-    assert {"Your robot", "How far to trust it"} <= set(titles)
+    assert {"Your robot, your law", "How far to trust it"} <= set(titles)
     (snippet,) = BLOCK.findall(README)
     assert len(snippet.splitlines()) <= 15
     assert "'.[ur]'" in README and "@software{farhand" in README and "issue" in README

@@ -288,7 +288,7 @@ def friction_unknown_to_the_law(constraint_force, *known):
 def small_gamma(constraint_force, *known):
     """Γ is 0.1 % too small."""
     constraint_force(*known)
-    invert(0.999 * known[-4], constraint_force, *known)
+    invert(0.999 * known[-3], constraint_force, *known)
 
 
 @MUTATIONS.of(Station, "act", "D-10")
@@ -309,8 +309,8 @@ def euler_step(zoh, self, h):
 @MUTATIONS.of(virtual_constraints, "constraint_force", "D-21")
 def undamped(constraint_force, *known):
     """Γ is inverted without damping."""
-    *others, gains, gamma, u, back, felt = known
-    constraint_force(*others, np.concatenate([gains[:12], [0.0]]), gamma, u, back, felt)
+    *others, gains, gamma, back, efforts = known
+    constraint_force(*others, np.concatenate([gains[:12], [0.0]]), gamma, back, efforts)
 
 
 @MUTATIONS.of(farhand.rigs.dual_arm.parts, "scale_mass", "D-29")

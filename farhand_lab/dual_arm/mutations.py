@@ -129,8 +129,9 @@ MUTATIONS += [
 
 def invert(other: Array, constraint_force, *known) -> None:
     """The constraint force with ``other`` in place of Γ."""
-    *_, gains, gamma, u, back, felt = known
+    *_, gains, gamma, back, efforts = known
     constraint_force(*known)
+    u, felt = efforts[:6], efforts[6:]
     square = gamma @ gamma + gains[12] ** 2 * np.eye(6)
     wanted = np.linalg.solve(gamma, square @ u)
     gamma[:] = other

@@ -98,16 +98,16 @@ def wrong_model() -> Finding:
 MUTATIONS = Mutations()
 
 
-@MUTATIONS.of(FourChannel, "_wrench", "L-20 L-23")
-def deaf_to_the_hand(wrench, self: FourChannel, side: int, measured, dt: float):
+@MUTATIONS.of(FourChannel, "_keep", "L-20 L-23")
+def deaf_to_the_hand(keep, self: FourChannel, side: int, measured, dt: float):
     """The hand's wrench does not reach the follower."""
-    return np.zeros(6) if side == 0 else wrench(self, side, measured, dt)
+    return np.zeros(6) if side == 0 else keep(self, side, measured, dt)
 
 
-@MUTATIONS.of(FourChannel, "_wrench", "L-21")
-def deaf_to_the_wall(wrench, self: FourChannel, side: int, measured, dt: float):
+@MUTATIONS.of(FourChannel, "_keep", "L-21")
+def deaf_to_the_wall(keep, self: FourChannel, side: int, measured, dt: float):
     """The follower's wrench does not reach the hand."""
-    return np.zeros(6) if side == 1 else wrench(self, side, measured, dt)
+    return np.zeros(6) if side == 1 else keep(self, side, measured, dt)
 
 
 @MUTATIONS.of(PositionPosition, "step", "L-22")

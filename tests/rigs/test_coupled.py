@@ -83,7 +83,7 @@ def test_settings_of_the_side_that_is_elsewhere_are_refused_by_path(side):
 @pytest.mark.parametrize("name", ["cooperative"])
 def test_a_rig_that_runs_in_one_process_is_refused_with_the_reason(name):
     """And with those that do not."""
-    able = "dual-arm, hazardous, humanoid, youbot"
+    able = "dual-arm, pair, hazardous, humanoid, youbot"
     with pytest.raises(
         Mismatch, match=f"rig {name!r} does not run on two machines: .*; those that do: {able}"
     ):

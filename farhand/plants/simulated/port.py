@@ -65,8 +65,8 @@ class Imperfections:
         self.exact_motion = not (self.encoder_step or self.velocity_from_position)
         self.exact_wrench = not (self.force_noise or self.torque_noise)
         self.on_time = self.fault == "none" and not self.sensor_delay
-        #: whether samples are the true motion and a wrench with at most noise
-        self.simple = self.exact_motion and self.on_time and self.wrench_sensor
+        #: whether samples are the true motion, and at most the wrench has noise
+        self.simple = self.exact_motion and self.on_time
         self.exact_torque = not (self.actuator_lag or self.torque_offset)
         if self.joint_friction:
             joints = max([np.size(value) for value in values.values()], default=1)
@@ -142,7 +142,7 @@ class SimulatedPlant(Plant):
             return self._frozen or (self._past[0] if self._past else self._sample)
         sample, port, faults = self._sample, self.port, self.imperfections
         sample.time_ns = self._read_ns = self.world.now_ns
-        if self._plain and self.zero is None and faults.simple:
+        if self._plain and self.zero is None and faults.simple and faults.wrench_sensor:
             noise = NO_NOISE if faults.exact_wrench else self._next_noise(faults.wrench_sigma)
             join(port.q, port.v, port.wrench, noise, sample.values)
             sample.has_wrench = True
