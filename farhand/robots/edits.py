@@ -15,6 +15,14 @@ Array = NDArray[np.float64]
 Edit = Callable[[mujoco.MjSpec], None]
 
 
+def disable_contacts(spec: mujoco.MjSpec) -> None:
+    """Let no link touch anything: contact is at the tool only."""
+    for geom in spec.geoms:
+        geom.contype = geom.conaffinity = 0
+    for pair in list(spec.pairs):
+        spec.delete(pair)
+
+
 def scale_mass(factor: float) -> Edit:
     """Multiply masses, inertias, armature, damping and dry friction by a factor > 0, [-].
 

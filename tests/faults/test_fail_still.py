@@ -289,7 +289,7 @@ class LateClock:
         self.late_ns = self.next_ns.pop(0) if self.next_ns else 0
 
     def slip(self, ns: int) -> None:
-        """Nothing: the next tick is as late as told."""
+        """Nothing: the next tick is as late as it was set."""
 
 
 @pytest.mark.parametrize(

@@ -290,7 +290,7 @@ def test_who_never_takes_its_answers_is_let_go_and_nobody_else_notices(served, p
 
 
 def test_there_is_room_for_so_many_and_again_when_one_leaves(served):
-    """The next one is told."""
+    """The next one gets the reason."""
     many = [attach("test", wait=5.0)]
     many += [attach("test") for _ in range(MAX_CLIENTS - 1)]
     with pytest.raises(client.FarhandError, match="16 programs are attached"):

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from farhand.arm import Arm
@@ -24,7 +23,14 @@ from farhand.plants.drivers.handle import ROBOT
 from farhand.rigs import external_plants
 from farhand.rigs.rig import configure
 from farhand.robots import Placement, Robot, load_robot
-from farhand.robots.edits import Edit, scale_mass, set_armature, set_damping, set_frictionloss
+from farhand.robots.edits import (
+    Edit,
+    disable_contacts,
+    scale_mass,
+    set_armature,
+    set_damping,
+    set_frictionloss,
+)
 
 Array = np.ndarray
 
@@ -124,7 +130,7 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[DualArm, dict[str, R
 
 def _edits(role: str, name: str, robot: Robot, shape: DualArm, paths: set[str]) -> list[Edit]:
     """Published values for the published pair, and whatever the user has set."""
-    edits: list[Edit] = [] if name in PUBLISHED else [_disable_contacts]
+    edits: list[Edit] = [] if name in PUBLISHED else [disable_contacts]
     for path, values, published, edit in (
         ("rig.armature", shape.armature, ARMATURE, set_armature),
         ("rig.viscous", shape.viscous, VISCOUS, set_damping),
@@ -145,14 +151,6 @@ def _per_joint(path: str, values: Array, role: str, robot: Robot) -> Array | flo
         return float(values[0])
     numbers = f"{path} has {values.size} numbers, the {role} {joints} joints"
     raise BadValue(f"{numbers}: give one number for all")
-
-
-def _disable_contacts(spec: mujoco.MjSpec) -> None:
-    """Contact in this rig is at the tool only."""
-    for geom in spec.geoms:
-        geom.contype = geom.conaffinity = 0
-    for pair in list(spec.pairs):
-        spec.delete(pair)
 
 
 def arms_of(shape: DualArm, robots: dict[str, Robot]) -> Arms:

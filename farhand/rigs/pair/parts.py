@@ -28,10 +28,10 @@ from farhand.loop.station import Station
 from farhand.mapping.joint_map import JointMapping
 from farhand.parameters import parameter
 from farhand.plants import Brake, Plant
-from farhand.rigs.dual_arm.parts import _disable_contacts
 from farhand.rigs.pair.scenarios import WALL_AHEAD
 from farhand.rigs.rig import SIMULATED, configure
 from farhand.robots import Placement, Robot, is_robot, load_robot
+from farhand.robots.edits import disable_contacts
 from farhand.safety import Guard
 from farhand.sensing.observer import MomentumObserver
 from farhand.spatial import Array
@@ -179,7 +179,7 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
             setattr(shape, f"{role}_robot", plant)
             setattr(shape, f"{role}_plant", SIMULATED)
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
-    robots = {role: load_robot(name).edited(_disable_contacts) for role, name in names.items()}
+    robots = {role: load_robot(name).edited(disable_contacts) for role, name in names.items()}
     for role, robot in robots.items():
         model = robot.compile()
         if model.nq != model.nv:
