@@ -172,6 +172,7 @@ def test_a_follower_that_is_killed_lets_the_leader_go_and_its_successor_waits_to
     follower.says("listens at")
     leader = start("leader", "--connect", place, "--seconds", "600")
     seen = leader.says("leader: coupled")
+    follower.says("follower: coupled")  # a follower that dies before has not taken it up
     follower.signal(signal.SIGKILL)
     seen = leader.says("parted: nothing heard from the follower", seen)
     follower.process.wait(60)
