@@ -99,6 +99,8 @@ class JointTerms:
         right[:, -1] = arm.bias - arm.gravity + arm.viscous * arm.v
         if measured is not None:
             right[:, -1] -= measured
+        if external_torque is not None:
+            right[:, -1] -= external_torque
         found = dposv(arm.M, right)[1]
         self.gamma[:], self.A[:], self._M = found[:, :-1], found[:, -1], arm.M
 

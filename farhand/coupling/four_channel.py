@@ -97,7 +97,9 @@ class FourChannel(Coupling):
         measured = self.port.measured(a), self.port.measured(b)
         h_a, h_b = (self._keep(which, value, dt) for which, value in enumerate(measured))
         one, two = self._terms
-        one.update(a.arm, h_a, a.external_torque)
+        # a leader at the limit of its motors accelerates by less than it was asked to
+        known = a.external_torque if a.cut is None else a.cut + a.known_torque
+        one.update(a.arm, h_a, known)
         two.update(b.arm, h_b, b.external_torque)
         error, lead = self._wanted[:, 0], self._wanted[:, 1]
         np.multiply(self.derivative, self.rate, error)

@@ -62,6 +62,8 @@ class Side:
             known.
         external_torque: joint torque known to act on the links beside the tool's wrench, [N·m];
             None when not known.
+        cut: what the arm fell short of the joint torques it was last asked for, as its motors are
+            not strong enough, [N·m]; None if nothing, or not known.
         q: joint positions, [rad] or [m]; empty for a remote side that couples tools.
         v: joint velocities, [rad/s] or [m/s].
         torque: joint torque of all that touches the arm, for laws that couple joints, [N·m]; None
@@ -75,6 +77,7 @@ class Side:
         "age",
         "arm",
         "commanded",
+        "cut",
         "external_torque",
         "pose",
         "position",
@@ -103,6 +106,7 @@ class Side:
         self.wrench: Array | None = None
         self.commanded: Array | None = None
         self.external_torque: Array | None = None
+        self.cut: Array | None = None
         self._no_torque = np.zeros(0 if arm is None else arm.nv)
         self.age = 0.0
         self._effort = Effort()

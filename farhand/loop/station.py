@@ -288,7 +288,10 @@ class Station:
         """Whether the command holds numbers; torques are cut to the robot's limits on the way."""
         value = self._commanded
         if self._torque_limited:
-            return self.guard.limit(value, now_ns)
+            guard, before = self.guard, self.guard.clipped
+            fits = guard.limit(value, now_ns)
+            self.side.cut = guard.cut if guard.clipped != before else None
+            return fits
         if float(value.dot(value)) < math.inf:
             return True
         self.guard.stop(

@@ -39,6 +39,7 @@ class Guard:
         trip: why it tripped, or None.
         wrench_valid: whether the last sample's wrench held numbers.
         clipped: ticks in which torques were cut.
+        cut: what the last such tick took off, [N·m].
         bounds: for the cheap test: middle and one over the reach of every value of a sample, and
             two corners of the workspace; without columns where there are no limits.
     """
@@ -56,6 +57,7 @@ class Guard:
         self.trip: Trip | None = None
         self.wrench_valid = True
         self.clipped = 0
+        self.cut = np.zeros(0)
         self.watch(None)
 
     def watch(self, limits: Limits | None) -> None:
@@ -134,8 +136,10 @@ class Guard:
                 most, unit = self._torque[joint], self._limits.units(joint)[2]
                 needed = f"{self._limits.joint(joint)} needs {torque[joint]:.1f} {unit}"
                 self._trip(now_ns, "torque", f"{needed} (limit {most:g} {unit})")
+            asked = torque.copy()
             np.minimum(torque, self._torque, out=torque)
             np.maximum(torque, -self._torque, out=torque)
+            self.cut = torque - asked
         return True
 
     def stop(self, now_ns: int, kind: str, reason: str) -> None:

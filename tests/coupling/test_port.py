@@ -128,6 +128,21 @@ def test_four_channels_make_the_followers_joints_accelerate_as_the_leaders_do(se
     )
 
 
+def test_four_channels_follow_a_leader_whose_motors_fall_short():
+    """The follower accelerates as the leader does, not as it was asked to: else it runs away."""
+    a, b = sides(0)
+    law = FourChannel(mapping=joint_map())
+    law.engage(a, b)
+    law.mapping.forward(a.q, a.v)
+    b.arm.update(b.q.copy(), law.mapping.v)
+    a.cut = np.linspace(-2.0, 1.0, a.arm.nv)
+    on_a, on_b = law.step(a, b, DT)
+    exerted = on_a.wrench + a.cut
+    np.testing.assert_allclose(
+        acceleration(b, on_b.wrench), law.mapping.matrix @ acceleration(a, exerted), atol=1e-8
+    )
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_virtual_constraints_give_every_joint_the_same_error_curve(seed):
     """ë + K_d ė + K_p e = 0 for the error of each joint that is driven, with exact models."""

@@ -126,3 +126,13 @@ def test_a_gripper_that_closes_on_nothing_holds_nothing():
     assert found["grip_reflection"] is None
     assert found["gripper_error_max"] > 0.01
     rig.close()
+
+
+@pytest.mark.parametrize("law", ["four-channel", "four-channel-sensorless"])
+@pytest.mark.parametrize("space", ["joints", "tool"])
+def test_four_channels_press_on_a_wall_with_motors_at_their_limit(law, space):
+    """The leader of an SO-101 is too weak for what its follower pushes; neither runs away."""
+    rig = built("so101-leader", "so101", space, law=law, scenario="wall")
+    found = run(rig, 6.0)
+    assert found["torque_cut_ticks"] > 0.0 and found["contact_force_max"] > 3.0
+    rig.close()

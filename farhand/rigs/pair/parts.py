@@ -64,7 +64,7 @@ class Pair:
     follower_plant: str = parameter(SIMULATED, "-", "what follows: a robot, or NAME:ADDRESS")
     space: str = parameter("joints", "-", "what is coupled", choices=SPACES)
     frequency: float = parameter(20.0, "rad/s", "ω of the gains", 1.0, 200.0)
-    observer_gain: float = parameter(50.0, "1/s", "gain of the momentum observers", 1.0, 1000.0)
+    observer_gain: float = parameter(200.0, "1/s", "gain of the momentum observers", 1.0, 1000.0)
     wall_ahead: float = parameter(WALL_AHEAD, "-", "to the wall, in reaches", -1.0, 1.0)
     wall_stiffness: float = parameter(6000.0, "N/m", "most stiffness of the wall", 0.0, 1e6)
 
