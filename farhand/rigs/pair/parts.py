@@ -12,6 +12,7 @@ simulation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,12 +26,12 @@ from farhand.coupling import Admittance, Coupling, PositionForce, Spring, Spring
 from farhand.coupling.port import SPACES
 from farhand.errors import Mismatch
 from farhand.loop.station import Station
-from farhand.mapping.joint_map import JointMapping
+from farhand.mapping.joint_map import GRIPPER, JointMapping
 from farhand.parameters import parameter
 from farhand.plants import Brake, Plant
 from farhand.rigs.pair.scenarios import WALL_AHEAD
 from farhand.rigs.rig import SIMULATED, configure
-from farhand.robots import Placement, Robot, is_robot, load_robot
+from farhand.robots import Limits, Placement, Robot, is_robot, load_robot
 from farhand.robots.edits import disable_contacts
 from farhand.safety import Guard
 from farhand.sensing.observer import MomentumObserver
@@ -41,6 +42,9 @@ from farhand.world.joints import Fingers, HeldObject
 ROLES = ("leader", "follower")
 HAND_FREQUENCY = 25.0
 """Frequency of a hand's spring with the tool it holds, [rad/s]: 1000 N/m at 1.6 kg; assumed."""
+
+MIN_REACH = 1e-3
+"""Arms whose tool moves less than this are refused, [m]."""
 
 MOST_HAND = (1000.0, 30.0)
 """Largest stiffness of a hand, [N/m] and [N·m/rad]."""
@@ -76,7 +80,11 @@ class Arms:
         for role, model in models.items():
             model.update(self.homes[role], np.zeros(model.nv))
         self.models = models
-        self.reach = {role: _reach(model) for role, model in models.items()}
+        self.reach = {role: _reach(model, robots[role].limits) for role, model in models.items()}
+        for role, robot in robots.items():
+            if self.reach[role] < MIN_REACH or not np.abs(models[role].J[:3]).max() > 0.0:
+                remedy = "put the tool elsewhere: tool = { body = …, pos = […] }"
+                raise Mismatch(f"no joint of the {role} {robot.name} moves its tool; {remedy}")
         distance = 1.2 * sum(self.reach.values())
         self.placements = {
             "leader": Placement(),
@@ -94,7 +102,9 @@ class Arms:
         names = {role: [*model.model.names][1:] for role, model in self.models.items()}
         for role, robot in self.robots.items():
             if robot.gripper in names[role]:
-                names[role][names[role].index(robot.gripper)] = "gripper"
+                # another joint of that name is none
+                others = {GRIPPER: f"{GRIPPER} joint", robot.gripper: GRIPPER}
+                names[role] = [others.get(name, name) for name in names[role]]
         limits = self.robots["follower"].limits
         slides = [number in limits.slides for number in range(len(limits.lower))]
         signs = self._signs(names)
@@ -112,13 +122,16 @@ class Arms:
     def _signs(self, names: dict[str, list[str]]) -> tuple[float, ...]:
         """Scales of the joints: those of grippers bring one range over the other."""
         signs = [1.0] * len(names["follower"])
-        if all(columns[-1] == "gripper" for columns in names.values()):
-            spans = {
-                role: float(robot.limits.upper[-1] - robot.limits.lower[-1])
-                for role, robot in self.robots.items()
-            }
-            signs[-1] = spans["follower"] / spans["leader"]
+        spans = [self.gripper_span(role) for role in ROLES]
+        if all(columns[-1] == GRIPPER for columns in names.values()) and all(spans):
+            signs[-1] = spans[1] / spans[0]
         return tuple(signs)
+
+    def gripper_span(self, role: str) -> float:
+        """From closed to open, [rad] or [m]; 0 without a gripper, or without limits."""
+        limits = self.robots[role].limits
+        span = float(limits.upper[-1] - limits.lower[-1])
+        return span if self.robots[role].gripper is not None and np.isfinite(span) else 0.0
 
     def _joint_strength(self, joints: JointMapping, frequency: float) -> Array:
         """I ω + μ of each joint of the follower, reduced with that of the joint that drives it."""
@@ -144,7 +157,8 @@ class Arms:
         found = []
         for axis in range(2):
             a, b = (i[axis] * frequency + mu[axis] for i, mu in zip(inertia, viscous, strict=True))
-            found.append(a * b / (a + b))
+            # what neither can move needs no gain
+            found.append(1.0 / (1.0 / a + 1.0 / b) if min(a, b) < np.inf else 0.0)
         return found[0], found[1]
 
     def wall_limit(self, shape: Pair) -> float:
@@ -212,6 +226,9 @@ def station(
     """One arm with its controller and guard."""
     robot = arms.robots[name]
     guard = Guard(force=400.0, moment=80.0)
+    # the arms stand the farther apart the larger they are
+    base, room = np.array(arms.placements[name].position), 2.0 * arms.reach[name]
+    guard.low, guard.high = np.minimum(guard.low, base - room), np.maximum(guard.high, base + room)
     guard.watch(robot.limits)
     arm = arms.model(name, shape.gravity)
     rest = "free" if name == "leader" else "hold"
@@ -256,34 +273,48 @@ def gripped(world: World, role: str, arms: Arms, shape: Pair) -> Fingers | HeldO
 
 
 def tool_inertia(arm: Arm) -> tuple[float, float]:
-    """Smallest mass and inertia that a tool shows along any axis, [kg] and [kg·m²]."""
-    gamma = arm.J @ np.linalg.solve(arm.M, arm.J.T)
-    mass, inertia = (
-        1.0 / float(np.linalg.eigvalsh(block)[-1]) for block in (gamma[:3, :3], gamma[3:, 3:])
+    """Smallest mass and inertia that a tool shows along any axis, [kg] and [kg·m²].
+
+    Infinite for a tool that cannot turn (slides only), or cannot be moved.
+    """
+    return _largest_inverse(arm.J @ np.linalg.solve(arm.M, arm.J.T))
+
+
+def _largest_inverse(mobility: Array) -> tuple[float, float]:
+    """One over the largest eigenvalue, of translation and of rotation."""
+    linear, angular = (
+        float(np.linalg.eigvalsh(block)[-1]) for block in (mobility[:3, :3], mobility[3:, 3:])
     )
-    return mass, inertia
+    least = 1e-12 * max(linear, angular)
+    return (
+        1.0 / linear if linear > least else math.inf,
+        1.0 / angular if angular > least else math.inf,
+    )
 
 
 def _tool_viscous(arm: Arm) -> tuple[float, float]:
     """Smallest damping of the tool by the friction of the joints, [N·s/m] and [N·m·s/rad]."""
     if not (arm.viscous > 0.0).all():
         return 0.0, 0.0
-    mobility = arm.J @ (arm.J / arm.viscous).T
-    damping, rotational = (
-        1.0 / float(np.linalg.eigvalsh(block)[-1]) for block in (mobility[:3, :3], mobility[3:, 3:])
-    )
-    return damping, rotational
+    return _largest_inverse(arm.J @ (arm.J / arm.viscous).T)
 
 
-def _reach(arm: Arm) -> float:
+def _reach(arm: Arm, limits: Limits) -> float:
     """How far the tool is from the axis of the first joint when the arm is stretched, about, [m].
 
-    The sum of the distances between one joint and the next, and on to the tool.
+    The sum of the distances between one joint and the next, on to the tool, and of half the travel
+    of slides.
     """
     lengths = [np.linalg.norm(place.translation) for place in list(arm.model.jointPlacements)[2:]]
     frame = arm.model.frames[arm.model.getFrameId(arm.tool)]
     parent = frame.parentJoint
-    return float(sum(lengths[: max(parent - 1, 0)]) + np.linalg.norm(frame.placement.translation))
+    travel = sum(
+        0.5 * float(limits.upper[joint] - limits.lower[joint])
+        for joint in limits.slides
+        if joint < parent and np.isfinite(limits.upper[joint] - limits.lower[joint])
+    )
+    links = sum(lengths[: max(parent - 1, 0)]) + np.linalg.norm(frame.placement.translation)
+    return float(links) + travel
 
 
 def _room(arm: Arm, robot: Robot, way: Array, reach: float, share: float = 0.25) -> float:

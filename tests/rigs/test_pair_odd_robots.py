@@ -1,0 +1,119 @@
+"""The pair rig with robots that nobody thought of: one joint, slides only, large, endless jaws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.errors import Mismatch
+from farhand.rigs import Options, Rig, build_rig
+
+JAW = """<body name="jaw" pos="{length} 0.02 0">
+    <joint name="grip" type="slide" axis="0 1 0" {range} damping="1"/>
+    <geom type="box" size="0.02 0.005 0.01" mass="0.05"/></body>"""
+
+
+def model(
+    joints: list[tuple[str, str]], length: float = 0.3, tool: float = 1.0, jaw: str | None = None
+) -> str:
+    """An MJCF chain of (type, axis), each ``length`` [m] from the last."""
+    text, motors = "", ""
+    for number, (kind, axis) in enumerate(joints):
+        limits = "-0.5 0.5" if kind == "slide" else "-2 2"
+        text += f"""<body pos="{length if number else 0.0} 0 {0.0 if number else 0.2}">
+            <joint name="j{number}" type="{kind}" axis="{axis}" range="{limits}" damping="0.5"
+             armature="0.01"/>
+            <geom type="box" size="{0.1 * length} 0.02 0.02" pos="{0.5 * length} 0 0" mass="1"/>"""
+        motors += f'<motor joint="j{number}" ctrlrange="-200 200"/>'
+    if jaw is not None:
+        motors += '<motor joint="grip" ctrlrange="-20 20"/>'
+        text += JAW.format(length=length, range=jaw)
+    text += f'<site name="tool" pos="{tool * length} 0 0"/>' + "</body>" * len(joints)
+    head = '<compiler angle="radian" autolimits="true"/>'
+    return f"<mujoco>{head}<worldbody>{text}</worldbody><actuator>{motors}</actuator></mujoco>"
+
+
+HINGE, LIFT = ("hinge", "0 0 1"), ("hinge", "0 1 0")
+SLIDES = [("slide", "1 0 0"), ("slide", "0 1 0"), ("slide", "0 0 1")]
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Build a pair of two models."""
+    built = []
+
+    def build(leader: str, follower: str, space: str, **more) -> Rig:
+        settings = [("rig.space", space)]
+        for role, text in (("leader", leader), ("follower", follower)):
+            path = tmp_path / f"{role}.xml"
+            path.write_text(text)
+            settings.append((f"rig.{role}_plant", str(path)))
+        built.append(build_rig("pair", Options(settings=settings, **more)))
+        return built[-1]
+
+    yield build
+    for rig in built:
+        rig.close()
+
+
+def follows(rig: Rig, seconds: float) -> float:
+    """Largest error of tracking after some seconds without a trip, [m]."""
+    rig.session.run(seconds, rig.metrics.pull)
+    assert [record.trip.reason for record in rig.session.trips] == []
+    return rig.metrics.values()["tracking_error_max"][0]
+
+
+@pytest.mark.parametrize("space", ["joints", "tool"])
+@pytest.mark.parametrize("joints", [[HINGE], SLIDES[:1], SLIDES], ids=["hinge", "slide", "gantry"])
+def test_arms_whose_tools_cannot_turn_or_go_everywhere_follow_each_other(pair, joints, space):
+    """They lag by v/ω at most. What a tool cannot do needs no gain; a slide reaches its travel."""
+    text = model(joints, tool=0.0 if joints is SLIDES else 1.0)
+    rig = pair(text, text, space, scenario="free")
+    error = follows(rig, 2.2)
+    # the arms stand 1.2 times both reaches apart; a smooth move of 0.08 reaches takes 1.5 s
+    reach = rig.world.placed["follower"].placement.position[1] / 2.4
+    assert error < 1.875 * 0.08 * reach / 1.5 / 20.0
+    if len(joints) == 3:
+        assert reach == pytest.approx(2 * 0.3 + 3 * 0.5)
+        assert np.abs(rig.world.ports["follower"].q).max() > 0.07 * reach
+
+
+def test_the_gains_of_a_gantry_are_those_of_its_moving_mass(pair):
+    """K = ω (m ω + μ) over both arms: half the mass behind the tool, and none for rotation."""
+    text = model(SLIDES, tool=0.0)
+    spring = pair(text, text, "tool").session.bridges[0].laws[0].spring
+    # the last slide moves the least, with its rotor: 1 kg + 0.01 kg, at 20 rad/s
+    assert spring.stiffness == pytest.approx(20.0 * 0.5 * (1.01 * 20.0 + 0.5), rel=1e-6)
+    assert spring.damping == pytest.approx(2.0 * spring.stiffness / 20.0)
+    assert spring.rotational_stiffness == 0.0
+
+
+def test_an_arm_whose_tool_no_joint_moves_is_refused(pair):
+    """A tool on the only axis: there would be no way for the hand to go."""
+    with pytest.raises(Mismatch, match="no joint of the leader leader moves its tool"):
+        pair(model([HINGE], tool=0.0), model([HINGE]), "joints")
+
+
+def test_large_arms_stand_inside_their_own_workspace(pair):
+    """The arms stand as far apart as they reach: the guard's box has to grow with them."""
+    joints = [HINGE, LIFT, LIFT]
+    text = model(joints, length=1.2)
+    assert follows(pair(text, text, "joints", scenario="free"), 1.0) < 0.2
+
+
+@pytest.mark.parametrize("jaws", [("", ""), ("", 'range="0 0.05"'), ('range="0 0.05"', "")])
+def test_a_gripper_without_limits_is_coupled_one_to_one(pair, jaws):
+    """There is no range to bring over the other, and nobody squeezes it."""
+    texts = [model([HINGE, LIFT], jaw=jaw) for jaw in jaws]
+    rig = pair(*texts, "joints", scenario="free")
+    assert rig.session.bridges[0].laws[0].mapping.matrix[-1, -1] == 1.0
+    assert ("fingers" in rig.session.parameters) == bool(jaws[0])
+    assert follows(rig, 1.0) < 0.01
+
+
+def test_a_joint_that_is_only_named_gripper_stays_in_its_place(pair):
+    """The real one, by another name, drives the other real one."""
+    text = model([HINGE, LIFT, LIFT], jaw='range="0 0.05"')
+    named = text.replace('"j1"', '"gripper"')
+    mapping = pair(named, text, "joints").session.bridges[0].laws[0].mapping
+    assert mapping.source == (0, 1, 2, 3)
