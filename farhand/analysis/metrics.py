@@ -9,6 +9,7 @@ import numpy as np
 
 from farhand.analysis.history import Gathered, History
 from farhand.arm import Arm
+from farhand.coupling import Coupling
 from farhand.loop.bridges.linked import LinkedBridge
 from farhand.loop.bridges.remote import RemoteBridge
 from farhand.loop.session import Session
@@ -26,6 +27,9 @@ SPARSE = 10
 
 MIN_ENERGY = 1e-6
 """Energy below which an imbalance is not worth a ratio, [J]."""
+
+LEAST_PRESS = (5.0, 0.025)
+"""A contact counts from this force on, [N], or from this share of a light follower's weight."""
 
 
 class Running:
@@ -125,7 +129,7 @@ class Metrics(RunMetrics):
     """
 
     def __init__(self, session: Session, world: World) -> None:
-        names = ("position", "rotation", "joints", "hand", "contact", "age", "speed")
+        names = ("position", "rotation", "joints", "gripper", "hand", "contact", "age", "speed")
         super().__init__(session, world, *names)
         held = [
             name
@@ -135,10 +139,13 @@ class Metrics(RunMetrics):
         ends = ("leader", "follower")
         self.driven, self.other = ends[::-1] if held == ["follower"] else ends
         self._turns = all(station.controller.controls_orientation for station in session.stations)
+        arm = next(one.arm for one in session.stations if one.name == "follower")
+        self._weight = float(arm.model.gravity.linear @ arm.model.gravity.linear) ** 0.5
+        self._weight *= sum(inertia.mass for inertia in arm.model.inertias)  # [N]
         #: the follower's kinematics, where joints are coupled: they say how far its tool is off
         self._image: Arm | None = None
-        if session.bridges[0].laws[-1].port.space == "joints":
-            arm = next(one.arm for one in session.stations if one.name == "follower")
+        self.joints = coupled_joints(session.bridges[0].laws[-1])
+        if self.joints:
             self._image, self._turns = Arm(arm.model, arm.tool), False
 
     def pull(self) -> None:
@@ -152,7 +159,9 @@ class Metrics(RunMetrics):
             self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
             self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
         else:
-            self._running["joints"].add(np.abs(error).max(axis=1, initial=0.0))
+            away, gripper = np.abs(error), self._gripper
+            self._running["joints"].add(away[:, :gripper].max(axis=1, initial=0.0))
+            self._running["gripper"].add(away[:, gripper:].max(axis=1, initial=0.0))
             q = new["follower"][1][: len(engaged), columns("follower")["q"]]
             self._running["position"].add(self._tool_errors(self._image, q[engaged], error))
         self._running["age"].add(coupling[:, columns("coupling")["age"]].max(axis=1, initial=0.0))
@@ -161,6 +170,11 @@ class Metrics(RunMetrics):
             self._running[name].add(np.linalg.norm(wrench[:, :3], axis=1))
         speed = new["follower"][1][:, columns("follower")["v"]]
         self._running["speed"].add(np.linalg.norm(speed, axis=1))
+
+    @property
+    def _gripper(self) -> int:
+        """Number of joints before the gripper, which is the last where there is one."""
+        return len(self.joints) - ("gripper" in self.joints[-1:])
 
     def _tool_errors(self, image: Arm, q: Array, error: Array) -> Array:
         """How far the tool is from where the leader's joints would put it, every tenth, [m]."""
@@ -175,10 +189,8 @@ class Metrics(RunMetrics):
     def values(self) -> Values:
         """Every metric as value and unit."""
         running, bridge = self._running, self.session.bridges[0]
-        joints = running["joints"]
-        of_joints = {} if self._image is None else {"joint_error_max": (joints.measured, "rad")}
         return {
-            **of_joints,
+            **(self._of_joints() if self.joints else {}),
             "tracking_error_max": (running["position"].measured, "m"),
             "tracking_error_rms": (running["position"].measured_rms, "m"),
             "rotation_error_max": (running["rotation"].measured if self._turns else None, "rad"),
@@ -195,6 +207,34 @@ class Metrics(RunMetrics):
             "torque_cut_ticks": (self.cut_ticks(), "-"),
         }
 
+    def _of_joints(self) -> Values:
+        """How far the follower's joints are off, and what its gripper holds."""
+        values: Values = {"joint_error_max": (self._running["joints"].measured, "rad")}
+        if self._gripper == len(self.joints):
+            return values
+        mapping = self.session.bridges[0].laws[-1].mapping
+        unit, effort = ("m", "N") if mapping.slides[-1] else ("rad", "N·m")
+        hand, object_ = (
+            np.abs(self.history.signal(name, "torque_external")[:, -1])
+            for name in ("leader", "follower")
+        )
+        # what the object pushes with, as the leader's gripper would feel all of it
+        whole = abs(float(mapping.signs[-1])) * mapping.force_scale * object_
+        slow = np.abs(self.history.signal("follower", "v")[:, -1]) < 2e-3
+        size = min(len(hand), len(whole), len(slow))
+        held = slow[:size] & (object_[:size] > max(0.5 * object_.max(initial=0.0), self._dry()))
+        share = hand[:size][held] / whole[:size][held] if mapping.force_scale and held.any() else []
+        return values | {
+            "gripper_error_max": (self._running["gripper"].measured, unit),
+            "grip_effort_max": (float(np.max(object_, initial=0.0)), effort),
+            "grip_reflection": (float(np.median(share)) if len(share) else None, "-"),
+        }
+
+    def _dry(self) -> float:
+        """What the observer may take for an object: twice the gripper's dry friction."""
+        placed = self.world.placed.get("follower")
+        return 2.0 * float(placed.robot.compile().dof_frictionloss[-1]) if placed else 0.0
+
     def _reflection(self) -> float | None:
         """Force at the hand over that at the contact while the follower presses steadily."""
         history = self.history
@@ -210,7 +250,8 @@ class Metrics(RunMetrics):
             return None
         gain = history.signal("coupling", "engagement")[:, 0]
         engaged = np.interp(history.times("follower"), times, gain)
-        steady = (pressed > 5.0) & (speed < 2e-3) & (leading < 2e-3) & (engaged == 1.0)
+        least = min(LEAST_PRESS[0], LEAST_PRESS[1] * self._weight)
+        steady = (pressed > least) & (speed < 2e-3) & (leading < 2e-3) & (engaged == 1.0)
         if not steady.any():
             return None
         return float(np.median(np.linalg.norm(hand[steady], axis=1) / pressed[steady]))
@@ -238,12 +279,12 @@ class SideMetrics(RunMetrics):
     """Tracking, force, energy and link numbers of one side, where the other runs elsewhere."""
 
     def __init__(self, session: Session, world: World) -> None:
-        names = ("position", "rotation", "force", "speed", "age", "round_trip")
+        names = ("position", "rotation", "joints", "force", "speed", "age", "round_trip")
         super().__init__(session, world, *names)
         self.side = session.stations[0].name  #: name of the station
         bridge = session.bridges[0]
         assert isinstance(bridge, RemoteBridge)
-        self.bridge = bridge
+        self.bridge, self.joints = bridge, coupled_joints(bridge.laws[-1])
 
     def pull(self) -> None:
         """Take in all records since the last call; call between ticks."""
@@ -252,8 +293,11 @@ class SideMetrics(RunMetrics):
         coupling, at = new["coupling"][1], columns("coupling")
         engaged = coupling[:, at["engagement"]][:, 0] > 0.0
         error = coupling[engaged][:, at["error"]]
-        self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
-        self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
+        if self.joints:
+            self._running["joints"].add(np.abs(error).max(axis=1, initial=0.0))
+        else:
+            self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
+            self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
         # A packet that nobody acts on may be of any age.
         self._running["age"].add(coupling[engaged][:, at["link_age"]][:, 0])
         self._running["round_trip"].add(coupling[:, at["link_round_trip"]][:, 0])
@@ -266,7 +310,9 @@ class SideMetrics(RunMetrics):
         """Every metric as value and unit."""
         running, side = self._running, self.side
         felt = "hand" if side == "leader" else "contact"
+        of_joints = {"joint_error_max": (running["joints"].measured, "rad")} if self.joints else {}
         return {
+            **of_joints,
             "tracking_error_max": (running["position"].measured, "m"),
             "tracking_error_rms": (running["position"].measured_rms, "m"),
             "rotation_error_max": (running["rotation"].measured, "rad"),
@@ -318,6 +364,11 @@ class SideMetrics(RunMetrics):
             "link_round_trip_max": (self._running["round_trip"].measured, "s"),
             "clock_offset": (live.offset, "s"),
         }
+
+
+def coupled_joints(law: Coupling) -> tuple[str, ...]:
+    """Names of the follower's joints that a law couples; none of a law that couples tools."""
+    return law.mapping.names if law.port.space == "joints" else ()
 
 
 def plain(value: float | None) -> float | None:

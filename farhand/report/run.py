@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.analysis.history import History
+from farhand.analysis.metrics import Metrics
 from farhand.analysis.team import TeamMetrics
 from farhand.report.figures import BAND, DARK, FOLLOWER, LEADER, dress, new_figure, thinned
 from farhand.report.numbers import number
@@ -166,6 +167,8 @@ def plots_of(rig: Rig, result: Result) -> Iterator[ReportPlot]:
     if not result["never_coupled"]:
         title = f"Tracking error while coupled: {most} mm at most, {rms} mm rms"
         yield ReportPlot(title, lambda ax: _error(ax[0], history))
+    if isinstance(rig.metrics, Metrics) and rig.metrics.joints:
+        yield from _joint_plots(history, rig.metrics.joints, m)
     if m["hand_force_max"] is not None or m["contact_force_max"] is not None:
         yield ReportPlot(_force_title(m), lambda ax: _forces(ax[0], history))
     yield ReportPlot(_energy_title(history), lambda ax: _energy(ax[0], history))
@@ -173,6 +176,52 @@ def plots_of(rig: Rig, result: Result) -> Iterator[ReportPlot]:
         age, oldest = m.text("link_age_mean", 1e3), m.text("link_age_max", 1e3)
         title = f"What arrives over the link is {age} ms old on average, {oldest} ms at most"
         yield ReportPlot(title, lambda ax: _age(ax[0], history))
+
+
+def _joint_plots(history: History, joints: Sequence[str], m: Numbers) -> Iterator[ReportPlot]:
+    """Errors and efforts of coupled joints; the gripper's apart."""
+    arm = [number for number, name in enumerate(joints) if name != "gripper"]
+    errors = np.abs(history.signal("coupling", "error")[:, arm])
+    if len(errors):
+        worst = joints[arm[int(errors.max(axis=0).argmax())]]
+        title = f"Joints of the follower are at most {m.degrees('joint_error_max')}° off ({worst})"
+        yield ReportPlot(title, lambda ax: _joint_errors(ax[0], history, joints, arm))
+    title = "What the hand does to the leader's joints, and what touches the follower's"
+    yield ReportPlot(title, lambda ax: _joint_efforts(ax, history, joints, arm), 2)
+    if len(arm) < len(joints):
+        share = m["grip_reflection"]
+        felt = f"the fingers feel {number(100 * share)} % of the grip" if share else "holds nothing"
+        yield ReportPlot(f"Gripper: {felt}", lambda ax: _grip(ax, history), 2)
+
+
+def _joint_errors(ax: Axes, history: History, joints: Sequence[str], arm: list[int]) -> None:
+    engaged = history.signal("coupling", "engagement")[:, 0] > 0.0
+    errors = np.degrees(history.signal("coupling", "error"))
+    for index in arm:
+        shown = np.where(engaged, errors[:, index], np.nan)
+        _plot(ax, history.times("coupling"), shown, label=joints[index])
+    ax.set_ylabel("error of a joint [°]")
+
+
+def _joint_efforts(
+    axes: list[Axes], history: History, joints: Sequence[str], arm: list[int]
+) -> None:
+    for ax, name in zip(axes, ("leader", "follower"), strict=True):
+        torque = history.signal(name, "torque_external")
+        for index in arm:
+            if index < torque.shape[1]:
+                _plot(ax, history.times(name), torque[:, index], label=joints[index])
+        ax.set_ylabel(f"on the {name} [N·m]")
+
+
+def _grip(axes: list[Axes], history: History) -> None:
+    for name, colour, style in (("leader", LEADER, "-"), ("follower", FOLLOWER, "--")):
+        times = history.times(name)
+        for ax, channel in zip(axes, ("q", "torque_external"), strict=True):
+            values = history.signal(name, channel)[:, -1]
+            _plot(ax, times, values, style, color=colour, label=name)
+    axes[0].set_ylabel("opening [rad or m]")
+    axes[1].set_ylabel("effort [N·m or N]")
 
 
 def _team_plots(history: History, result: Result) -> Iterator[ReportPlot]:
@@ -191,8 +240,9 @@ def _force_title(m: Numbers) -> str:
     moves = f"the hand moves the leader with {hand} at most"
     if contact is None:
         return f"T{moves[1:]}; no sensor tells what the follower touches"
-    if contact < 1.0:
-        return f"Nothing is touched; {moves}"
+    if contact < 1.0 and not m["energy_wall_on_follower"]:
+        gripped = m["grip_reflection"] is not None
+        return f"{'The wall is not' if gripped else 'Nothing is'} touched; {moves}"
     return f"Force: {hand} at the hand and {number(contact)} N at the contact at most"
 
 

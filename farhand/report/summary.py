@@ -99,7 +99,9 @@ def result_of_side(rig: Rig, line: Line, outcome: RunOutcome) -> Result:
 
 def never_coupled(result: Result) -> str | None:
     """Why leader and follower were never coupled; None if they were, and for a team."""
-    if is_team(result) or Numbers(result)["tracking_error_max"] is not None:
+    m = Numbers(result)
+    tracked = m["tracking_error_max"] is not None or m["joint_error_max"] is not None
+    if is_team(result) or tracked:
         return None
     if result["trips"]:
         return f"never coupled: {_trip_line(result['trips'][0])}"
@@ -224,9 +226,11 @@ def headline(result: Result) -> str:
     felt, contact = m["reflection_in_contact"], m["contact_force_max"]
     if felt is not None:
         return f"{behind}, and the hand feels {number(100 * felt)} % of the contact force"
+    if m["grip_reflection"] is not None:
+        return f"{behind}, and the fingers feel {m.text('grip_reflection', 100)} % of the grip"
     if contact is None:
         return f"{behind}; no sensor tells what it touches"
-    if contact < 1.0:
+    if contact < 1.0 and not m["energy_wall_on_follower"]:
         return f"{behind} and touches nothing"
     return f"{behind} and touches with up to {number(contact)} N"
 
@@ -238,6 +242,8 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
         return
     m = Numbers(result)
     yield "tracking", result["never_coupled"] or _tracking(m)
+    if m["gripper_error_max"] is not None:
+        yield "gripper", _gripper(result, m)
     felt = m["reflection_in_contact"]
     share = f"; {number(100 * felt)} % of it felt" if felt is not None else ""
     yield "force", _force(m["hand_force_max"], m["contact_force_max"]) + share
@@ -251,7 +257,20 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
 def _tracking(m: Numbers) -> str:
     angle = "" if m["rotation_error_max"] is None else f" and {m.degrees('rotation_error_max')}°"
     most, rms = m.text("tracking_error_max", 1e3), m.text("tracking_error_rms", 1e3)
-    return f"up to {most} mm{angle}, {rms} mm rms"
+    worst = m.degrees("joint_error_max")
+    joints = "" if m["joint_error_max"] is None else f"; joints up to {worst}°"
+    return f"up to {most} mm{angle}, {rms} mm rms{joints}"
+
+
+def _gripper(result: Result, m: Numbers) -> str:
+    turns = result["metrics"]["gripper_error_max"]["unit"] == "rad"
+    name = "gripper_error_max"
+    error = f"up to {m.degrees(name)}°" if turns else f"up to {m.text(name, 1e3)} mm"
+    if m["grip_reflection"] is None:
+        return f"{error} off, holds nothing"
+    unit = result["metrics"]["grip_effort_max"]["unit"]
+    held = f"holds with up to {m.text('grip_effort_max')} {unit}"
+    return f"{error} off; {held}, {m.text('grip_reflection', 100)} % of it felt"
 
 
 def _force(hand: float | None, contact: float | None) -> str:
@@ -281,6 +300,8 @@ def side_lines(result: Result) -> Iterator[tuple[str, str]]:
     m, side = Numbers(result), result["side"]
     end = "hand" if side == "leader" else "contact"
     error = f"{m.text('tracking_error_max', 1e3)} mm and {m.degrees('rotation_error_max')}°"
+    if m["joint_error_max"] is not None:
+        error = f"{m.degrees('joint_error_max')}° at a joint"
     yield "tracking", result["never_coupled"] or f"up to {error} as this side knows it"
     yield "force", f"up to {number(m[f'{end}_force_max'])} N at the {end}"
     yield "energy", f"{number(m['energy_into_coupling'])} J into the coupling at this side"

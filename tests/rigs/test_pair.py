@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from farhand.errors import FarhandError, Mismatch, UnknownName
+from farhand.report.run import plots_of
+from farhand.report.summary import headline, result_of
 from farhand.rigs import Options, Rig, build_rig
+from farhand.running.run import RunOutcome
 
 
 def built(leader: str, follower: str, space: str = "joints", **more) -> Rig:
@@ -73,3 +76,53 @@ def test_an_unknown_arm_is_refused_with_the_robots_there_are():
     assert "so101" in str(refused.value)
     with pytest.raises(FarhandError):
         built("ur:nowhere", "so101")
+
+
+@pytest.mark.parametrize("space", ["joints", "tool"])
+@pytest.mark.parametrize(
+    "leader, follower", [("koch-leader", "koch"), ("ur5e", "so101"), ("lwa4p", "lwa4p")]
+)
+def test_the_demo_of_like_and_unlike_arms_ends_in_the_wall_and_trips_nothing(
+    leader, follower, space
+):
+    """Moves, wall and hand suit the arms: their reach, their speed and what the leader carries."""
+    rig = built(leader, follower, space, scenario="wall")
+    found = run(rig, 8.0)
+    assert found["energy_wall_on_follower"] != 0.0
+    assert found["contact_force_max"] > 0.3
+    rig.close()
+
+
+def test_a_pen_on_slides_leads_an_arm_tool_to_tool_and_not_joint_by_joint():
+    """Metres do not become radians; what would work is said."""
+    with pytest.raises(Mismatch, match="--space tool"):
+        built("omni", "so101")
+    rig = built("omni", "so101", "tool", scenario="free")
+    assert run(rig, 2.0)["tracking_error_max"] < 0.02
+    rig.close()
+
+
+@pytest.mark.parametrize("pair", [("so101-leader", "so101"), ("panda", "fr3")])
+def test_the_numbers_of_a_grip_are_those_of_the_object(pair):
+    """What the observers make of the fingers and the object, against the simulation's truth."""
+    rig = built(*pair, scenario="squeeze")
+    found = run(rig, 6.0)
+    truth = abs(rig.world.ports["follower"].push.now[-1])
+    assert truth > 0.1 and found["grip_effort_max"] >= 0.99 * truth
+    assert found["grip_reflection"] == pytest.approx(1.0, abs=0.02)
+    result = result_of(rig, RunOutcome(6.0, 1.0, interrupted=False))
+    assert headline(result).endswith("% of the grip")
+    titles = [plot.title for plot in plots_of(rig, result)]
+    assert any(title.startswith("Gripper: the fingers feel") for title in titles)
+    assert not any(title.startswith("Nothing is touched") for title in titles)
+    rig.close()
+
+
+def test_a_gripper_that_closes_on_nothing_holds_nothing():
+    """Its dry friction is no object."""
+    rig = built("so101-leader", "so101", scenario="squeeze")
+    rig.session.commands.post_text("0:set object.present=false")
+    found = run(rig, 4.0)
+    assert found["grip_reflection"] is None
+    assert found["gripper_error_max"] > 0.01
+    rig.close()

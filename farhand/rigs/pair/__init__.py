@@ -6,6 +6,8 @@ hand, the wall and the moves follow from the models: see :mod:`farhand.rigs.pair
 
 from __future__ import annotations
 
+import numpy as np
+
 from farhand.coupling import law_named
 from farhand.link.packet import model_hash
 from farhand.plants import Imperfections, Plant, SimulatedPlant
@@ -14,7 +16,7 @@ from farhand.rigs import external_plants
 from farhand.rigs.coupled import ROLES, CoupledBuild
 from farhand.rigs.dual_arm.parts import numbers_of
 from farhand.rigs.pair.parts import Arms, Pair, gripped, hand_for, law_for, shaped, station
-from farhand.rigs.pair.scenarios import SCENARIOS, scaled
+from farhand.rigs.pair.scenarios import PRESS, SCENARIOS, scaled
 from farhand.rigs.rig import Options, Rig, RigParts
 from farhand.safety import Watchdog
 from farhand.world import ImpedanceHand, Placed, Wall, World
@@ -79,16 +81,17 @@ def _surroundings(world: World, shape: Pair, arms: Arms, work: CoupledBuild) -> 
     """Hand and fingers on the leader, wall and object at the follower."""
     parts = RigParts(watchdog=Watchdog())
     moves = work.scenario.moves_for(work.options.seed)
+    travel = arms.travel(shape.space)
     if "leader" in world.ports:
-        parts.hand = hand_for(arms, shape, scaled(moves, arms.way, arms.reach["leader"]))
+        parts.hand = hand_for(arms, shape, scaled(moves, arms.way, travel))
         world.touch("leader", "hand", parts.hand)
     if "follower" in world.ports:
-        way, reach = arms.way, arms.reach["follower"]
-        tool = world.ports["follower"].tool.position
+        offset = arms.carried(shape.space, shape.wall_ahead * travel)
+        beyond = arms.carried(shape.space, max(PRESS, 2.0 * shape.wall_ahead) * travel)
+        normal = (offset - beyond) / max(float(np.linalg.norm(offset - beyond)), 1e-9)
         stiffness = min(shape.wall_stiffness, arms.wall_limit(shape))
-        parts.wall = Wall(
-            point=tool + shape.wall_ahead * reach * way, normal=-way, stiffness=stiffness
-        )
+        point = world.ports["follower"].tool.position + offset
+        parts.wall = Wall(point=point, normal=normal, stiffness=stiffness)
         world.touch("follower", "wall", parts.wall)
     for name in world.ports:
         if arms.gripper_span(name) and shape.space == "joints":

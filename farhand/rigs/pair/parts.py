@@ -12,7 +12,6 @@ simulation.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,9 +28,9 @@ from farhand.loop.station import Station
 from farhand.mapping.joint_map import GRIPPER, JointMapping
 from farhand.parameters import parameter
 from farhand.plants import Brake, Plant
-from farhand.rigs.pair.scenarios import WALL_AHEAD
+from farhand.rigs.pair.scenarios import PRESS, PRESS_TIME, WALL_AHEAD
 from farhand.rigs.rig import SIMULATED, configure
-from farhand.robots import Limits, Placement, Robot, is_robot, load_robot
+from farhand.robots import Placement, Robot, is_robot, load_robot
 from farhand.robots.edits import disable_contacts
 from farhand.safety import Guard
 from farhand.sensing.observer import MomentumObserver
@@ -48,6 +47,9 @@ MIN_REACH = 1e-3
 
 MOST_HAND = (1000.0, 30.0)
 """Largest stiffness of a hand, [N/m] and [N·m/rad]."""
+
+BRISK = 0.6
+"""Share of its speed limit that a joint may need for the moves; assumed."""
 
 DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0))
 """Where the wall may be, the best first; it is where both arms have most room to go."""
@@ -80,9 +82,9 @@ class Arms:
         for role, model in models.items():
             model.update(self.homes[role], np.zeros(model.nv))
         self.models = models
-        self.reach = {role: _reach(model, robots[role].limits) for role, model in models.items()}
+        self.reach = {role: _reach(model, robots[role]) for role, model in models.items()}
         for role, robot in robots.items():
-            if self.reach[role] < MIN_REACH or not np.abs(models[role].J[:3]).max() > 0.0:
+            if self.reach[role] < MIN_REACH or not models[role].J[:3].any():
                 remedy = "put the tool elsewhere: tool = { body = …, pos = […] }"
                 raise Mismatch(f"no joint of the {role} {robot.name} moves its tool; {remedy}")
         distance = 1.2 * sum(self.reach.values())
@@ -116,8 +118,22 @@ class Arms:
             upper=limits.upper,
             slides=slides,
         )
+        self._check_kinds(joints)
         weights = self._joint_strength(joints, frequency)
         return replace(joints, weights=weights / weights.max())
+
+    def _check_kinds(self, joints: JointMapping) -> None:
+        """Refuse an arm's slide that drives a turning joint, or the other way round."""
+        slides = self.robots["leader"].limits.slides
+        for number, source in enumerate(joints.source):
+            kinds = (source in slides, bool(joints.slides[number]))
+            if source >= 0 and joints.names[number] != "gripper" and kinds[0] != kinds[1]:
+                kind = [("turns", "slides")[kind] for kind in kinds]
+                names = [self.robots[role].name for role in ROLES]
+                raise Mismatch(
+                    f"joint {source + 1} of {names[0]} {kind[0]}, joint {joints.names[number]!r} "
+                    f"of {names[1]} {kind[1]}: couple the tools with --space tool"
+                )
 
     def _signs(self, names: dict[str, list[str]]) -> tuple[float, ...]:
         """Scales of the joints: those of grippers bring one range over the other."""
@@ -157,17 +173,50 @@ class Arms:
         found = []
         for axis in range(2):
             a, b = (i[axis] * frequency + mu[axis] for i, mu in zip(inertia, viscous, strict=True))
-            # what neither can move needs no gain
-            found.append(1.0 / (1.0 / a + 1.0 / b) if min(a, b) < np.inf else 0.0)
+            found.append(a * b / (a + b) if a + b > 0.0 else 0.0)
         return found[0], found[1]
+
+    def travel(self, space: str) -> float:
+        """Length of which the moves and the way to the wall are shares, [m].
+
+        The leader's reach, where joints are coupled; tools go equally far, so the shorter reach.
+        Less, if a joint would come too close to its speed limit.
+        """
+        length = self.reach["leader"] if space == "joints" else min(self.reach.values())
+        leader = _path(self.models["leader"], self.robots["leader"], PRESS * length * self.way)
+        paths = {"leader": leader, "follower": self._follow(leader, space, PRESS * length)}
+        hurry = 0.0
+        for role, path in paths.items():
+            # a smooth move is 15/8 as fast in its middle as on average
+            fastest = 1.875 * np.abs(np.diff(path, axis=0)).max(axis=0) * len(path) / PRESS_TIME
+            hurry = max(hurry, float(np.max(fastest / self.robots[role].limits.velocity)))
+        return length * min(1.0, BRISK / max(hurry, 1e-9))
+
+    def carried(self, space: str, length: float) -> Array:
+        """Where the follower's tool goes when the leader's goes ``length`` to the wall, [m]."""
+        if space == "tool" or length <= 0.0:
+            return length * self.way
+        leader = _path(self.models["leader"], self.robots["leader"], length * self.way)
+        arm, home = self.models["follower"], self.homes["follower"]
+        start, still = arm.position.copy(), np.zeros(arm.nv)
+        arm.update(self._follow(leader, space, length)[-1], still)
+        offset = arm.position - start
+        arm.update(home, still)
+        return offset
+
+    def _follow(self, leader: Array, space: str, length: float) -> Array:
+        """The follower's joints while the leader's go along a path, one row each."""
+        if space == "tool":
+            return _path(self.models["follower"], self.robots["follower"], length * self.way)
+        matrix = self.mapping(1.0).matrix
+        return self.homes["follower"] + (leader - self.homes["leader"]) @ matrix.T
 
     def wall_limit(self, shape: Pair) -> float:
         """Stiffness of a wall that a step of the world can still integrate, [N/m].
 
         A quarter of 4 m/h², the limit of a mass on a spring in explicit steps.
         """
-        mass = tool_inertia(self.models["follower"])[0]
-        return mass * shape.rate**2 / 25.0
+        return _lightest(self.models["follower"]) * shape.rate**2 / 25.0
 
     def _free_way(self) -> Array:
         """The direction in which both arms have room for their tools."""
@@ -243,11 +292,10 @@ def station(
 
 def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
     """A hand that suits the leader it holds."""
-    gains = [
-        min(most, inertia * HAND_FREQUENCY**2)
-        for most, inertia in zip(MOST_HAND, tool_inertia(arms.models["leader"]), strict=True)
-    ]
-    dampers = [1.4 * gain / HAND_FREQUENCY for gain in gains]
+    leader, omega = arms.models["leader"], HAND_FREQUENCY
+    strengths = zip(MOST_HAND, tool_inertia(leader), _tool_viscous(leader), strict=True)
+    gains = [min(most, omega * (inertia * omega + mu)) for most, inertia, mu in strengths]
+    dampers = [1.4 * gain / omega for gain in gains]
     return ImpedanceHand(
         stiffness=gains[0],
         damping=dampers[0],
@@ -273,65 +321,87 @@ def gripped(world: World, role: str, arms: Arms, shape: Pair) -> Fingers | HeldO
 
 
 def tool_inertia(arm: Arm) -> tuple[float, float]:
-    """Smallest mass and inertia that a tool shows along any axis, [kg] and [kg·m²].
-
-    Infinite for a tool that cannot turn (slides only), or cannot be moved.
-    """
-    return _largest_inverse(arm.J @ np.linalg.solve(arm.M, arm.J.T))
-
-
-def _largest_inverse(mobility: Array) -> tuple[float, float]:
-    """One over the largest eigenvalue, of translation and of rotation."""
-    linear, angular = (
-        float(np.linalg.eigvalsh(block)[-1]) for block in (mobility[:3, :3], mobility[3:, 3:])
-    )
-    least = 1e-12 * max(linear, angular)
-    return (
-        1.0 / linear if linear > least else math.inf,
-        1.0 / angular if angular > least else math.inf,
-    )
+    """Mass and inertia that a tool shows, means over its axes, [kg] and [kg·m²]."""
+    return _resistance(arm.J @ np.linalg.solve(arm.M, arm.J.T))
 
 
 def _tool_viscous(arm: Arm) -> tuple[float, float]:
-    """Smallest damping of the tool by the friction of the joints, [N·s/m] and [N·m·s/rad]."""
+    """Damping of the tool by the friction of the joints, [N·s/m] and [N·m·s/rad]."""
     if not (arm.viscous > 0.0).all():
         return 0.0, 0.0
-    return _largest_inverse(arm.J @ (arm.J / arm.viscous).T)
+    return _resistance(arm.J @ (arm.J / arm.viscous).T)
 
 
-def _reach(arm: Arm, limits: Limits) -> float:
+def _resistance(mobility: Array) -> tuple[float, float]:
+    """Geometric mean of what resists along the axes of a tool that can move: along, and about.
+
+    Zero for what the arm cannot do at all: a pen on three joints does not turn by itself.
+    """
+    found = []
+    for block in (mobility[:3, :3], mobility[3:, 3:]):
+        easy = np.linalg.eigvalsh(block)
+        easy = easy[easy > 1e-9 * max(float(easy[-1]), 1e-9)]
+        found.append(float(np.exp(-np.log(easy).mean())) if len(easy) else 0.0)
+    return found[0], found[1]
+
+
+def _lightest(arm: Arm) -> float:
+    """Smallest mass that a tool shows along any axis, [kg]."""
+    J = arm.J[:3]
+    return 1.0 / max(float(np.linalg.eigvalsh(J @ np.linalg.solve(arm.M, J.T))[-1]), 1e-9)
+
+
+def _reach(arm: Arm, robot: Robot) -> float:
     """How far the tool is from the axis of the first joint when the arm is stretched, about, [m].
 
-    The sum of the distances between one joint and the next, on to the tool, and of half the travel
-    of slides.
+    The sum of the distances between one joint and the next, and on to the tool; of slides, half of
+    their range.
     """
     lengths = [np.linalg.norm(place.translation) for place in list(arm.model.jointPlacements)[2:]]
     frame = arm.model.frames[arm.model.getFrameId(arm.tool)]
     parent = frame.parentJoint
-    travel = sum(
-        0.5 * float(limits.upper[joint] - limits.lower[joint])
-        for joint in limits.slides
-        if joint < parent and np.isfinite(limits.upper[joint] - limits.lower[joint])
-    )
-    links = sum(lengths[: max(parent - 1, 0)]) + np.linalg.norm(frame.placement.translation)
-    return float(links) + travel
+    limits = robot.limits
+    slides = [number for number in limits.slides if number < parent]
+    ranges = [0.5 * float(limits.upper[k] - limits.lower[k]) for k in slides]
+    slid = max((length for length in ranges if np.isfinite(length)), default=0.0)
+    links = float(sum(lengths[: max(parent - 1, 0)]))
+    return links + slid + float(np.linalg.norm(frame.placement.translation))
+
+
+def _agility(arm: Arm) -> float:
+    """Smallest speed of the tool in any direction at a joint speed of one, [m/rad]."""
+    return float(np.linalg.svd(arm.J[:3], compute_uv=False)[-1])
+
+
+def _path(arm: Arm, robot: Robot, way: Array, steps: int = 20) -> Array:
+    """Joints while the tool goes along ``way`` [m] and keeps its orientation where it can.
+
+    One row per step, until a joint meets its limit or the arm is nearly stretched.
+    """
+    q, limits, still = arm.q.copy(), robot.limits, np.zeros(arm.nv)
+    start, length, path = arm.position.copy(), float(np.linalg.norm(way)), [arm.q.copy()]
+    wanted = np.concatenate([way / steps, np.zeros(3)])
+    least = 0.6 * _agility(arm)
+    for _ in range(steps):
+        J = arm.J * np.repeat((1.0, 2.0 * length), 3)[:, None]
+        step = J.T @ np.linalg.solve(J @ J.T + 1e-4 * np.eye(6), wanted)
+        arm.update(arm.q + step, still)
+        inside = (arm.q > limits.lower + 0.05) & (arm.q < limits.upper - 0.05)
+        progress = float(way @ (arm.position - start)) / length
+        aside = float(np.linalg.norm(arm.position - start - progress / length * way))
+        strays = aside > 0.3 * max(progress, 1e-6)
+        if strays or _agility(arm) < least or not inside[np.abs(step) > 1e-9].all():
+            break
+        path.append(arm.q.copy())
+    arm.update(q, still)
+    return np.array(path)
 
 
 def _room(arm: Arm, robot: Robot, way: Array, reach: float, share: float = 0.25) -> float:
     """How much of a ``share`` of its reach a tool can go along ``way`` inside the joint limits."""
-    q, steps = arm.q.copy(), 20
-    limits, still = robot.limits, np.zeros(arm.nv)
-    start = arm.position.copy()
-    moved = 0.0
-    for _ in range(steps):
-        J = arm.J[:3]
-        step = J.T @ np.linalg.solve(J @ J.T + 1e-4 * np.eye(3), share * reach / steps * way)
-        arm.update(arm.q + step, still)
-        inside = (arm.q > limits.lower + 0.05) & (arm.q < limits.upper - 0.05)
-        progress = float(way @ (arm.position - start))
-        aside = float(np.linalg.norm(arm.position - start - progress * way))
-        if not inside[np.abs(step) > 1e-9].all() or aside > 0.3 * max(progress, 1e-6):
-            break
-        moved = progress
-    arm.update(q, still)
+    path, start, still = _path(arm, robot, share * reach * way), arm.q.copy(), np.zeros(arm.nv)
+    before = arm.position.copy()
+    arm.update(path[-1], still)
+    moved = float(way @ (arm.position - before))
+    arm.update(start, still)
     return moved / (0.9 * share * reach)
