@@ -78,6 +78,7 @@ SWAPS: dict[type, tuple[str, str]] = {
 }
 EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 SYMMETRIC = {*EXTREMES, "isinstance", "hasattr", "getattr", "hypot", "isclose", "array_equal"}
+SYMMETRIC |= {"suppress"}
 """Calls whose two arguments may be exchanged, or whose exchange breaks at once."""
 
 SHAPES = {"zeros", "ones", "empty", "eye", "full", "range", "reshape", "repeat", "round"}

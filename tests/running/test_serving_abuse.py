@@ -84,6 +84,34 @@ def test_whatever_a_program_sets_is_refused_in_one_message_and_the_loop_goes_on(
     assert served.is_alive()
 
 
+def test_a_message_may_be_as_long_as_is_said_and_no_longer(served, raw):
+    """The last byte counts, and what is too long is not read as something shorter."""
+    message = b'{"id": 1, "name": "set", "path": "hand.stiffness", "value": [[910.0]]}'
+    raw.send(message.ljust(client.MAX_MESSAGE_BYTES))
+    assert json.loads(raw.recv(8192)) == {"id": 1, "done": True, "text": "now 910"}
+    raw.send(message.ljust(client.MAX_MESSAGE_BYTES + 1))
+    assert "at most 8192 bytes" in json.loads(raw.recv(8192))["text"]
+
+
+def test_a_closed_name_leaves_nothing_behind_and_is_free_at_once(served):
+    """Even while somebody still holds the object; closing again takes nothing from the next."""
+    rigs = [build_rig("dual-arm", Options(scenario="rest")) for _ in range(2)]
+    named = NamedSession("brief")
+    named.open(rigs[0])
+    path = client.socket_path("brief")
+    assert path.exists()
+    named.close()
+    assert not path.exists()
+    with NamedSession("brief") as again:
+        again.open(rigs[1])
+        named.close()
+        assert path.exists()
+        with pytest.raises(BadValue, match="brief is running already"):
+            NamedSession("brief")
+    for rig in rigs:
+        rig.close()
+
+
 def test_our_own_client_reads_every_refusal(served):
     """However long the name was."""
     with attach("test") as session:
