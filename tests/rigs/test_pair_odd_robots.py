@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from farhand.control.trajectory.paths import Move
 from farhand.errors import Mismatch
 from farhand.rigs import Options, Rig, build_rig
+from farhand.rigs.pair.parts import DIRECTIONS
+from farhand.rigs.pair.scenarios import SCENARIOS, scaled
 
 JAW = """<body name="jaw" pos="{length} 0.02 0">
     <joint name="grip" type="slide" axis="0 1 0" {range} damping="1"/>
@@ -118,3 +121,92 @@ def test_a_joint_that_is_only_named_gripper_stays_in_its_place(pair):
     named = text.replace('"j1"', '"gripper"')
     mapping = pair(named, text, "joints").session.bridges[0].laws[0].mapping
     assert mapping.source == (0, 1, 2, 3)
+
+
+def laws_of(rig: Rig):
+    """The law of a rig without a link."""
+    return rig.session.bridges[0].laws[0]
+
+
+@pytest.mark.parametrize("space", ["joints", "tool"])
+def test_the_gains_of_two_hinges_are_those_of_the_closed_form(pair, space):
+    """K = ω (I ω + μ)/2 and D = I ω + μ, for equal arms, of the joint or about the tool's axis."""
+    text = model([HINGE])
+    rig = pair(text, text, space)
+    law = laws_of(rig)
+    weight = law.mapping.weights[0] if space == "joints" else 1.0
+    arm = rig.session.stations[0].arm
+    strength = float(arm.M[0, 0]) * 20.0 + 0.5
+    assert law.spring.rotational_stiffness * weight == pytest.approx(0.5 * 20.0 * strength)
+    assert law.spring.rotational_damping * weight == pytest.approx(strength)
+
+
+def test_unlike_hinges_are_coupled_by_what_both_have_together(pair):
+    """In series, as two masses on a spring: the lighter one decides."""
+    rig = pair(model([HINGE], length=0.6), model([HINGE], length=0.1), "joints")
+    law = laws_of(rig)
+    a, b = (float(station.arm.M[0, 0]) * 20.0 + 0.5 for station in rig.session.stations)
+    assert law.spring.rotational_stiffness == pytest.approx(20.0 * a * b / (a + b))
+
+
+@pytest.mark.parametrize("space", ["joints", "tool"])
+def test_the_wall_stands_where_the_leader_brings_the_follower(pair, space):
+    """A tenth of the shorter way ahead of the follower's tool, facing it."""
+    small, large = model(SLIDES, length=0.1, tool=0.0), model(SLIDES, length=0.3, tool=0.0)
+    rig = pair(large, small, space)
+    wall, tool = rig.parts.wall, rig.world.ports["follower"].tool.position
+    reach = 0.5 + (0.6 if space == "joints" else 0.2)
+    # slides go as far on both sides; one to one
+    np.testing.assert_allclose(wall.point - tool, [0.1 * reach, 0.0, 0.0], atol=1e-3)
+    np.testing.assert_allclose(wall.normal, [-1.0, 0.0, 0.0], atol=1e-6)
+
+
+def test_the_way_to_the_wall_keeps_off_the_ends_of_the_joints(pair):
+    """The first slide has no room ahead: the wall is where there is some, down or up."""
+    text = model(SLIDES, tool=0.0).replace('"-0.5 0.5"', '"-0.5 0.03"', 1)
+    rig = pair(text, text, "tool")
+    assert rig.parts.wall.normal[0] == pytest.approx(0.0, abs=1e-6)
+    assert abs(rig.parts.wall.normal[2]) == pytest.approx(1.0)
+
+
+def test_grippers_of_unlike_ranges_open_and_close_together(pair):
+    """From 10 to 60 mm while the leader's goes from 0 to 100 mm."""
+    ranges = ('range="0 0.1"', 'range="0.01 0.06"')
+    rig = pair(*(model([HINGE, LIFT], jaw=jaw) for jaw in ranges), "joints")
+    assert laws_of(rig).mapping.matrix[-1, -1] == pytest.approx(0.5)
+    # one of two only: nothing to bring over another
+    rig = pair(model([HINGE, LIFT], jaw=ranges[0]), model([HINGE, LIFT]), "joints")
+    np.testing.assert_allclose(laws_of(rig).mapping.matrix, [[1, 0, 0], [0, 1, 0]])
+
+
+def test_the_guards_box_holds_both_arms_stretched_to_every_side(pair):
+    """Twice the reach about each base, and never less than the usual five metres."""
+    text = model([HINGE, LIFT, LIFT], length=1.2)
+    rig = pair(text, text, "joints")
+    for station in rig.session.stations:
+        base = np.array(rig.world.placed[station.name].placement.position)
+        np.testing.assert_allclose(station.guard.low, np.minimum(-5.0, base - 7.2), rtol=1e-3)
+        np.testing.assert_allclose(station.guard.high, np.maximum(5.0, base + 7.2), rtol=1e-3)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda scenario: scenario.name)
+def test_every_scenario_comes_back_to_its_start_one_move_after_the_other(scenario):
+    """Whatever the arms are, the hand lets go where it took hold."""
+    moves = scenario.moves_for(0)
+    ends = [move.start + move.duration for move in moves]
+    assert all(end <= move.start for end, move in zip(ends, moves[1:], strict=False))
+    assert all(end <= scenario.seconds for end in ends)
+    way = np.sum([move.translation for move in moves], axis=0) if moves else np.zeros(3)
+    np.testing.assert_allclose(way, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("way", DIRECTIONS)
+def test_moves_turn_with_the_wall_and_keep_their_lengths(way):
+    """The first axis points to the wall, the second to its side, the third completes them."""
+    unit = np.eye(3)
+    moves = tuple(Move(0.0, 1.0, tuple(row)) for row in unit)
+    axes = 0.5 * np.array([move.translation for move in scaled(moves, np.array(way), 2.0)])
+    np.testing.assert_allclose(axes[0], way, atol=1e-12)
+    np.testing.assert_allclose(axes @ axes.T, unit, atol=1e-12)
+    assert np.linalg.det(axes) == pytest.approx(1.0)
+    assert axes[1][2] == pytest.approx(0.0)
