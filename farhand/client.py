@@ -115,19 +115,32 @@ def start(
         except OSError as error:
             raise FileError(f"cannot start {program[0]}: {error.strerror}") from None
         until = time.monotonic() + wait
-        while process.poll() is None and time.monotonic() < until:
-            with contextlib.suppress(SessionGone):
-                session = Client(name)
-                if session.process_id == process.pid:
-                    session._process = process
-                    return session
-                session.close()
-            time.sleep(POLL_PERIOD_S)
-        process.kill()
-        process.wait()
+        session = None
+        try:
+            while session is None and process.poll() is None and time.monotonic() < until:
+                session = _attach_to(process, name)
+        finally:
+            # also when it is interrupted: nobody else knows of the process
+            if session is None:
+                process.kill()
+                process.wait()
+        if session is not None:
+            return session
         said.seek(0)
         lines = said.read().decode(errors="replace").strip().splitlines()
     raise FarhandError(lines[-1] if lines else f"session {name} did not start in {wait:g} s")
+
+
+def _attach_to(process: subprocess.Popen[bytes], name: str) -> Client | None:
+    """Attach to a session if it is that process's; or wait for a moment."""
+    with contextlib.suppress(SessionGone):
+        session = Client(name)
+        if session.process_id == process.pid:
+            session._process = process
+            return session
+        session.close()
+    time.sleep(POLL_PERIOD_S)
+    return None
 
 
 class Client:
@@ -301,10 +314,12 @@ class Client:
         return columns[signal]
 
     def _command(self, name: str, path: str = "", value: Any = None) -> Outcome:
-        value = (
-            np.asarray(value).tolist() if isinstance(value, np.ndarray | list | tuple) else value
-        )
-        answer = self._ask(name, path, value.item() if isinstance(value, np.generic) else value)
+        if isinstance(value, np.ndarray | np.generic | list | tuple):
+            try:
+                value = np.asarray(value).tolist()
+            except ValueError:
+                raise BadValue(f"the rows of {path} = {value} are of unlike lengths") from None
+        answer = self._ask(name, path, value)
         return Outcome(bool(answer["done"]), str(answer["text"]))
 
     def _ask(self, name: str, path: str = "", value: Any = None) -> dict[str, Any]:
@@ -312,7 +327,10 @@ class Client:
         with self._lock:
             self._number += 1
             message = {"id": self._number, "name": name, "path": path, "value": value}
-            encoded = json.dumps(message).encode()
+            try:
+                encoded = json.dumps(message).encode()
+            except TypeError:
+                raise BadValue(f"{path} = {value!r} is not of numbers or text") from None
             if len(encoded) > MAX_MESSAGE_BYTES:
                 raise BadValue(f"a command of {len(encoded)} bytes; at most {MAX_MESSAGE_BYTES}")
             try:
@@ -333,12 +351,8 @@ class Client:
 
     def _check_running(self) -> None:
         """Raise if the session has ended, in whatever way."""
-        try:
-            # an end can be read, and so can an answer that came too late
-            readable = bool(self._poll.poll(0))
-            ended = readable and not self._socket.recv(1, socket.MSG_PEEK)
-        except OSError:
-            ended = True
+        # an answer that waits to be read is no end
+        ended = any(events & ~select.POLLIN for _, events in self._poll.poll(0))
         if ended or self._reader.closed:
             raise self._gone()
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from farhand.errors import BadValue, FarhandError, OutOfRange, UnknownName
+from farhand.errors import BadValue, FarhandError, OutOfRange, UnknownName, shortened
 
 
 def parameter(
@@ -81,7 +81,7 @@ def assign_all(root: object, settings: Iterable[tuple[str, object]]) -> None:
         _refresh(before)
         if isinstance(error, FarhandError):
             raise
-        asked = ", ".join(f"{path} = {value}" for path, value in settings)
+        asked = ", ".join(f"{path} = {shortened(value)}" for path, value in settings)
         raise BadValue(
             f"{asked} led to {type(error).__name__}: {' '.join(str(error).split())}"
         ) from error
@@ -170,6 +170,8 @@ def _find(root: object, path: str) -> tuple[list[object], str]:
     for parent in parents:
         found = [dict(children(owner)).get(parent) for owner in owners]
         owners = [part for item in found for part in (item if isinstance(item, tuple) else (item,))]
+        if not any(part is not None for part in owners):
+            break
     if not owners or any(_metadata(owner, name) is None for owner in owners):
         raise UnknownName("parameter", path, [p for p, *_ in describe(root)])
     return owners, name
@@ -179,7 +181,7 @@ def _checked(path: str, value: object, current: Any, metadata: Mapping[str, Any]
     """``value`` converted to the type of ``current`` and found inside its range."""
     if isinstance(current, str):
         if metadata["choices"] and value not in metadata["choices"]:
-            raise UnknownName(path, str(value), metadata["choices"])
+            raise UnknownName(path, shortened(value), metadata["choices"])
         return str(value)
     if isinstance(current, bool):
         return _boolean(path, value)
@@ -208,7 +210,7 @@ def _boolean(path: str, value: object) -> bool:
     }
     word = str(value).lower()
     if word not in words:
-        raise BadValue(f"{path} = {value} must be true or false")
+        raise BadValue(f"{path} = {shortened(value)} must be true or false")
     return words[word]
 
 
@@ -226,16 +228,13 @@ def _numbers(path: str, value: Any, size: int) -> list[float]:
             else np.ravel(value).tolist()
         )
         numbers = [float(part) for part in parts]
-    except (TypeError, ValueError):
-        raise BadValue(
-            f"{path} = {value} is not a number"
-            if size == 1
-            else f"{path} = {value} is not {size} numbers"
-        ) from None
+    except (TypeError, ValueError, OverflowError):
+        numbers_wanted = "a number" if size == 1 else f"{size} numbers"
+        raise BadValue(f"{path} = {shortened(value)} is not {numbers_wanted}") from None
     if len(numbers) == 1:
         numbers = numbers * size
     if len(numbers) != size:
         raise BadValue(f"{path} takes {one_or(size)}, got {len(numbers)}")
     if not all(math.isfinite(number) for number in numbers):
-        raise BadValue(f"{path} = {value} must be finite")
+        raise BadValue(f"{path} = {shortened(value)} must be finite")
     return numbers

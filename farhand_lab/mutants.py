@@ -43,8 +43,21 @@ EQUIVALENTS = Path("farhand_lab") / "mutants.toml"
 FOLDERS = (
     *"coupling control mapping sensing friction safety link learning world loop".split(),
     *("arm.py", "kernels.py", "rigid_body.py"),
+    *("rigs/pair", "robots/gripper.py", "running/serving.py", "client.py"),
 )
-"""Of ``farhand``; the single files are what the compiled functions share."""
+"""Rows of the table, of ``farhand``: the first single files are what the compiled functions share,
+the last ones are where other people's robots and programs come in."""
+
+TESTS = {
+    "arm.py": ("test_arm.py", "test_compiled.py"),
+    "kernels.py": ("test_arm.py", "test_compiled.py"),
+    "rigid_body.py": ("test_arm.py", "test_compiled.py"),
+    "rigs/pair": ("rigs/test_pair*.py",),
+    "robots/gripper.py": ("robots/test_*grippers.py", "robots/test_gripper.py"),
+    "running/serving.py": ("running/test_serving*.py",),
+    "client.py": ("test_client.py", "running/test_serving*.py"),
+}
+"""Test files of those that have no folder of their own, below ``tests``."""
 
 FURTHER = ("loop", "link", "rigs")
 """Test folders that also count, beside the folder's own."""
@@ -65,6 +78,7 @@ SWAPS: dict[type, tuple[str, str]] = {
 }
 EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 SYMMETRIC = {*EXTREMES, "isinstance", "hasattr", "getattr", "hypot", "isclose", "array_equal"}
+SYMMETRIC |= {"suppress"}
 """Calls whose two arguments may be exchanged, or whose exchange breaks at once."""
 
 SHAPES = {"zeros", "ones", "empty", "eye", "full", "range", "reshape", "repeat", "round"}
@@ -429,10 +443,11 @@ def digest(file: str) -> str:
 
 def files_of(folder: str) -> list[str]:
     """The test files of a folder, from the root of the project."""
-    found = sorted((ROOT / "tests" / folder).rglob("test_*.py"))
-    if folder.endswith(".py"):
-        found = [ROOT / "tests" / name for name in ("test_arm.py", "test_compiled.py")]
-    return [str(path.relative_to(ROOT)) for path in found if path.exists()]
+    tests = ROOT / "tests"
+    # those of one file are with those of its folder
+    patterns = TESTS.get(folder, (f"{folder.partition('/')[0]}/**/test_*.py",))
+    found = sorted(path for pattern in patterns for path in tests.glob(pattern))
+    return [str(path.relative_to(ROOT)) for path in found]
 
 
 def tests_for(mutant: Mutant, reached: dict[str, Any], budget: float) -> tuple[list[str], float]:
@@ -553,7 +568,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Judge a sample of mutants per folder and write the page of results."""
     parser = argparse.ArgumentParser(prog="mutants", description=main.__doc__)
     add = parser.add_argument
-    add("--folder", action="append", choices=FOLDERS, help="of farhand; may be repeated")
+    add("--folder", action="append", metavar="PATH", help="or file of farhand; may be repeated")
     add("--limit", type=int, default=60, metavar="N", help="mutants per folder (60)")
     add("--resume", action="store_true", help="keep what was caught, or has no new tests")
     add("--own", action="store_true", help=f"without the tests of {', '.join(FURTHER)}")
@@ -562,6 +577,9 @@ def main(arguments: list[str] | None = None) -> None:
     add("--test-seconds", type=float, default=10.0, help="leave out slower tests, [s] (10)")
     add("--spare", type=float, default=30.0, help="time limit beside thrice the tests', [s] (30)")
     options = parser.parse_args(arguments)
+    for folder in options.folder or ():
+        if not (ROOT / "farhand" / folder).exists():
+            parser.error(f"--folder {folder}: there is no farhand/{folder}")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("COVERAGE_CORE", "ctrace")  # the only one that tells tests apart
     _import_libraries()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import pickle
 
 import pytest
@@ -62,3 +63,26 @@ def test_an_error_travels_between_processes(error):
     """It arrives as the same kind with the same line, whatever it was made from."""
     arrived = pickle.loads(pickle.dumps(error))
     assert type(arrived) is type(error) and str(arrived) == str(error)
+
+
+def test_of_many_names_the_closest_are_listed_and_none_is_compared_at_length(monkeypatch):
+    """A tick may have to say it: a thousand names take no thousand comparisons."""
+    compared = []
+    ratio = difflib.SequenceMatcher.ratio
+    monkeypatch.setattr(
+        difflib.SequenceMatcher, "ratio", lambda self: compared.append(1) or ratio(self)
+    )
+    names = [
+        f"{part}.{name}{k}" for part in "abcde" for name in ("gain", "mass") for k in range(99)
+    ]
+    message = str(errors.UnknownName("parameter", "d.gian7", names))
+    assert "(did you mean 'd.gain7'?)" in message
+    assert "d.gain70" in message
+    assert f"and {len(names) - errors.MOST_LISTED} more" in message
+    assert len(compared) < len(names) // 20
+
+
+def test_a_name_of_thousands_of_letters_is_cut():
+    """One line, not a page."""
+    error = errors.UnknownName("parameter", "x" * 8000, ["y"])
+    assert len(str(error)) < 2 * errors.MOST_SHOWN

@@ -247,3 +247,29 @@ def test_a_part_whose_refresh_raises_anything_keeps_its_old_value():
 def test_a_value_is_said_as_it_would_be_typed(value, text):
     """What is shown can be given to ``--set`` again."""
     assert value_text(value) == text
+
+
+@pytest.mark.parametrize("value", [10**400, [10**400] * 3, "1" + "0" * 5000])
+def test_a_number_too_large_for_a_float_is_refused_in_a_short_line(value):
+    """Whatever a program sends: the loop that sets it goes on."""
+    spring = Spring()
+    for path in ("spring.stiffness", "spring.anchor"):
+        with pytest.raises(BadValue) as refused:
+            assign({"spring": spring}, path, value)
+        assert len(str(refused.value)) < 300
+    assert spring.stiffness == 100.0
+
+
+def test_a_path_of_a_thousand_names_is_refused_without_looking_for_each():
+    """It ends at the first that is not there."""
+
+    class Counting(dict):
+        looked = 0
+
+        def items(self):
+            Counting.looked += 1
+            return super().items()
+
+    with pytest.raises(UnknownName):
+        assign(Counting(a=Counting()), "a.b" + ".a" * 1000, 1.0)
+    assert Counting.looked < 10

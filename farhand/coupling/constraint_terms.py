@@ -89,7 +89,7 @@ class JointTerms:
 
     def __init__(self, nv: int) -> None:
         self.gamma, self.A, self._M = np.zeros((nv, nv)), np.zeros(nv), np.eye(nv)
-        self._right = np.eye(nv, nv + 1, order="F") + 0.0
+        self._right = np.eye(nv, nv + 1, order="F")
 
     def update(
         self, arm: Arm, measured: Array | None, external_torque: Array | None = None

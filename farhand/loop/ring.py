@@ -212,7 +212,10 @@ def remove_file(path: Path, owner: int) -> None:
 def _remove_if_abandoned(path: Path, must: bool) -> None:
     """Remove a ring whose writer is dead; with ``must``, raise if that is not possible."""
     try:
-        with open(path, "rb") as file:
+        # Everybody can write there: a pipe under that name must not keep anybody waiting
+        with open(
+            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+        ) as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise FileExistsError(0, "the file exists and is not a telemetry ring")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -387,7 +387,10 @@ def _check_name(kind: str, name: str, taken: Iterable[str]) -> None:
 def _pack_event(t_ns: int, text: str, data: dict[str, Any] | None = None) -> bytes:
     encoded = str(text).encode("utf-8", "replace")[:MAX_TEXT_BYTES]
     whole = encoded.decode("utf-8", "ignore").encode()  # without the half of a character at the cut
-    more = b"" if data is None else json.dumps(data, default=_as_json).encode()
+    try:
+        more = b"" if data is None else json.dumps(data, default=_as_json).encode()
+    except (TypeError, ValueError, RecursionError):  # no JSON, whatever a caller has put in
+        more = bytes(MAX_EVENT_BYTES + 1)
     if data is not None and len(whole) + len(more) > MAX_EVENT_BYTES:
         more = json.dumps({"kind": str(data.get("kind", ""))[:40], "cut": True}).encode()
     return _EVENT.pack(t_ns, len(whole), len(more), whole + more)

@@ -19,6 +19,9 @@ from farhand.spatial import Array
 if TYPE_CHECKING:
     from farhand.plants.plant import Channels
 
+GRIPPER = "gripper"
+"""Name of a joint that opens and closes a gripper."""
+
 TORQUE_DAMPING = 0.02
 """Damping of the inverse from joint torques to a wrench, against singular postures, [-]."""
 
@@ -99,6 +102,8 @@ class JointMapping:
     def alike(cls, leader: Sequence[str], follower: Sequence[str], **more: Any) -> JointMapping:
         """A map between joints of the same names, or of the same order where names differ.
 
+        A joint named :data:`GRIPPER` belongs to the other gripper only.
+
         Args:
             leader: names of the leader's joints.
             follower: names of the follower's.
@@ -109,7 +114,9 @@ class JointMapping:
         if len(shared) == min(len(leader), len(follower)):
             source = [leader.index(name) if name in shared else -1 for name in follower]
         else:
-            source = [row if row < len(leader) else -1 for row in range(len(follower))]
+            gripper = leader.index(GRIPPER) if GRIPPER in leader else -1
+            others = iter(joint for joint in range(len(leader)) if joint != gripper)
+            source = [gripper if name == GRIPPER else next(others, -1) for name in follower]
         idle = tuple(sorted(set(range(len(leader))) - set(source)))
         signs = more.pop("signs", (1.0,) * len(source))
         return cls(tuple(source), tuple(signs), len(leader), idle=idle, **more)

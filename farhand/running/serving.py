@@ -18,6 +18,9 @@ from farhand.loop.target import accept_targets
 from farhand.rigs import Rig
 
 MAX_CLIENTS = 16
+MAX_TEXT = 1000
+"""Letters of an answer: six bytes each in JSON at most, so that it is one message."""
+
 LOG_TAIL = 256
 """Newest commands among which an answer is looked for; each client has one on its way."""
 
@@ -138,7 +141,7 @@ class NamedSession:
                 request = self._session.commands.post(name, path, value)
                 self._waiting.append((client, number, request))
         except FarhandError as error:
-            answer = {"done": False, "text": str(error)}
+            answer = {"done": False, "text": str(error)[:MAX_TEXT]}
         except OSError:
             return self._drop(client)
         if answer is not None:
@@ -153,7 +156,8 @@ class NamedSession:
             if outcome is None:
                 self._waiting.append((client, number, request))
             else:
-                self._send(client, {"id": number, "done": outcome.done, "text": outcome.text})
+                text = outcome.text[:MAX_TEXT]
+                self._send(client, {"id": number, "done": outcome.done, "text": text})
 
     def _send(self, client: socket.socket, message: dict[str, Any]) -> None:
         """Send, and read on; a client that does not take its answers is let go."""
@@ -189,4 +193,13 @@ def _parse(data: bytes) -> dict[str, Any]:
         raise BadValue('a message is a JSON object such as {"id": 1, "name": "stop"}')
     if not isinstance(message.get("name"), str):
         raise BadValue("a message needs the name of a command")
+    if not _is_plain(message.get("value")):
+        raise BadValue("a value is a number, a text, true or false, or a list of such values")
     return message
+
+
+def _is_plain(value: object, depth: int = 2) -> bool:
+    """Whether a value has no parts, or is a list of such, up to matrices."""
+    if isinstance(value, list):
+        return depth > 0 and all(_is_plain(one, depth - 1) for one in value)
+    return not isinstance(value, dict)

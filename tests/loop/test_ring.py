@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mmap
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -169,3 +171,16 @@ def test_a_ring_in_use_is_refused_and_an_abandoned_one_replaced(tmp_path) -> Non
     create_file(path, MAGIC, 8192, sweep=False)
     assert path.stat().st_size == 8192
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pipe_under_a_rings_name_keeps_nobody_waiting(tmp_path) -> None:
+    """Everybody can put one into the shared folder; to open it is to wait for its other end."""
+    pipe = tmp_path / "farhand-x.ring"
+    os.mkfifo(pipe)
+    waiting = threading.Thread(
+        target=create_file, args=(tmp_path / "farhand-own.ring", MAGIC, 4096, True), daemon=True
+    )
+    waiting.start()
+    waiting.join(20.0)
+    assert not waiting.is_alive()
+    assert pipe.exists()

@@ -375,3 +375,18 @@ def test_the_writer_can_tell_how_far_behind_a_reader_is():
             slow.commit(t_ns)
         reader.drain("slow")
         assert reader.taken == [6, 20]
+
+
+def _circle() -> list:
+    circle: list = []
+    circle.append(circle)
+    return circle
+
+
+@pytest.mark.parametrize("value", [{(1, 2): 3}, _circle()])
+def test_an_event_whose_data_is_no_json_keeps_its_text(telemetry, value) -> None:
+    """The value of a command may be anything."""
+    telemetry.freeze()
+    telemetry.event(5, "set", {"kind": "command", "value": value})
+    [(time, text, data)] = Reader(telemetry.path).events_with_data()
+    assert (time, text, data) == (5, "set", {"kind": "command", "cut": True})

@@ -101,3 +101,19 @@ def test_a_pair_is_the_equation_it_documents(seed: int) -> None:
     mapping.forward(p, R, np.zeros(6))
     np.testing.assert_allclose(mapping.position, centre_b + 0.5 * A @ (p - centre_a), atol=1e-12)
     np.testing.assert_allclose(mapping.rotation, A @ R @ rotation_from_vector(tool), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "source"),
+    [
+        (["pan", "lift", "gripper"], ["j1", "j2", "j3"], (0, 1, -1)),
+        (["pan", "lift", "roll"], ["j1", "j2", "gripper"], (0, 1, -1)),
+        (["pan", "gripper"], ["j1", "j2", "gripper"], (0, -1, 1)),
+        (["pan", "lift", "gripper"], ["j1", "gripper"], (0, 2)),
+        (["pan", "lift"], ["lift", "roll", "pan"], (1, -1, 0)),
+        (["a", "b", "c"], ["d", "e"], (0, 1)),
+    ],
+)
+def test_a_gripper_moves_the_other_gripper_or_nothing(leader, follower, source) -> None:
+    """Arms of unlike joints are matched in order; a hand that squeezes must not turn an elbow."""
+    assert JointMapping.alike(leader, follower).source == source

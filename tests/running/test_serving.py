@@ -126,8 +126,14 @@ def test_a_stop_shows_as_trips_and_events(served):
         assert session.trips() == {}
         assert session.command("stop").done
         assert until(lambda: set(session.trips()) == {"leader", "follower"})
-        kinds = {(e.data.get("kind"), e.data.get("where")) for e in session.events()}
-        assert {("trip", "leader"), ("trip", "follower")} <= kinds
+        kinds = set()
+
+        def told():
+            # the tick that trips tells of it at its end
+            kinds.update((e.data.get("kind"), e.data.get("where")) for e in session.events())
+            return {("trip", "leader"), ("trip", "follower")} <= kinds
+
+        assert until(told)
         refused = session.command("engage")
         assert "reset first" in refused.text
         assert session.command("reset").done

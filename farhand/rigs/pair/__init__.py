@@ -94,6 +94,6 @@ def _surroundings(world: World, shape: Pair, arms: Arms, work: CoupledBuild) -> 
         parts.wall = Wall(point=point, normal=normal, stiffness=stiffness)
         world.touch("follower", "wall", parts.wall)
     for name in world.ports:
-        if arms.robots[name].gripper is not None and shape.space == "joints":
+        if arms.gripper_span(name) and shape.space == "joints":
             world.push(name, gripped(world, name, arms, shape))
     return parts

@@ -25,7 +25,7 @@ from farhand.coupling import Admittance, Coupling, PositionForce, Spring, Spring
 from farhand.coupling.port import SPACES
 from farhand.errors import Mismatch
 from farhand.loop.station import Station
-from farhand.mapping.joint_map import JointMapping
+from farhand.mapping.joint_map import GRIPPER, JointMapping
 from farhand.parameters import parameter
 from farhand.plants import Brake, Plant
 from farhand.rigs.pair.scenarios import PRESS, PRESS_TIME, WALL_AHEAD
@@ -41,6 +41,9 @@ from farhand.world.joints import Fingers, HeldObject
 ROLES = ("leader", "follower")
 HAND_FREQUENCY = 25.0
 """Frequency of a hand's spring with the tool it holds, [rad/s]: 1000 N/m at 1.6 kg; assumed."""
+
+MIN_REACH = 1e-3
+"""Arms whose tool moves less than this are refused, [m]."""
 
 MOST_HAND = (1000.0, 30.0)
 """Largest stiffness of a hand, [N/m] and [N·m/rad]."""
@@ -80,6 +83,10 @@ class Arms:
             model.update(self.homes[role], np.zeros(model.nv))
         self.models = models
         self.reach = {role: _reach(model, robots[role]) for role, model in models.items()}
+        for role, robot in robots.items():
+            if self.reach[role] < MIN_REACH or not models[role].J[:3].any():
+                remedy = "put the tool elsewhere: tool = { body = …, pos = […] }"
+                raise Mismatch(f"no joint of the {role} {robot.name} moves its tool; {remedy}")
         distance = 1.2 * sum(self.reach.values())
         self.placements = {
             "leader": Placement(),
@@ -97,7 +104,9 @@ class Arms:
         names = {role: [*model.model.names][1:] for role, model in self.models.items()}
         for role, robot in self.robots.items():
             if robot.gripper in names[role]:
-                names[role][names[role].index(robot.gripper)] = "gripper"
+                # another joint of that name is none
+                others = {GRIPPER: f"{GRIPPER} joint", robot.gripper: GRIPPER}
+                names[role] = [others.get(name, name) for name in names[role]]
         limits = self.robots["follower"].limits
         slides = [number in limits.slides for number in range(len(limits.lower))]
         signs = self._signs(names)
@@ -129,13 +138,16 @@ class Arms:
     def _signs(self, names: dict[str, list[str]]) -> tuple[float, ...]:
         """Scales of the joints: those of grippers bring one range over the other."""
         signs = [1.0] * len(names["follower"])
-        if all(columns[-1] == "gripper" for columns in names.values()):
-            spans = {
-                role: float(robot.limits.upper[-1] - robot.limits.lower[-1])
-                for role, robot in self.robots.items()
-            }
-            signs[-1] = spans["follower"] / spans["leader"]
+        spans = [self.gripper_span(role) for role in ROLES]
+        if all(columns[-1] == GRIPPER for columns in names.values()) and all(spans):
+            signs[-1] = spans[1] / spans[0]
         return tuple(signs)
+
+    def gripper_span(self, role: str) -> float:
+        """From closed to open, [rad] or [m]; 0 without a gripper, or without limits."""
+        limits = self.robots[role].limits
+        span = float(limits.upper[-1] - limits.lower[-1])
+        return span if self.robots[role].gripper is not None and np.isfinite(span) else 0.0
 
     def _joint_strength(self, joints: JointMapping, frequency: float) -> Array:
         """I ω + μ of each joint of the follower, reduced with that of the joint that drives it."""
@@ -263,6 +275,9 @@ def station(
     """One arm with its controller and guard."""
     robot = arms.robots[name]
     guard = Guard(force=400.0, moment=80.0)
+    # the arms stand the farther apart the larger they are
+    base, room = np.array(arms.placements[name].position), 2.0 * arms.reach[name]
+    guard.low, guard.high = np.minimum(guard.low, base - room), np.maximum(guard.high, base + room)
     guard.watch(robot.limits)
     arm = arms.model(name, shape.gravity)
     rest = "free" if name == "leader" else "hold"
