@@ -81,7 +81,10 @@ def _unlinked(rig: Rig) -> str:
     """Why no emulated link carries the coupling, in one line; empty if one does."""
     link = rig.parts.link
     if not rig.session.bridges:
-        return "Nothing couples these arms, so there is no delay to set."
+        return (
+            "No data link couples these arms: each feels only what it holds, so there is no delay "
+            "to set."
+        )
     if rig.options.side is not None:
         return "The two sides meet over a real network, whose delay cannot be set here."
     if link is not None and link.connected:

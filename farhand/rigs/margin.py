@@ -29,8 +29,8 @@ FAR = 10.0
 def margin(rig: Rig, brief: bool = False) -> str | None:
     """One line on how far the rig is from shaking where it was built, or None if unknown.
 
-    A ``brief`` one says only whether a hand holds the leader, not which: without it the same wall
-    shakes at a much shorter delay.
+    A ``brief`` one leaves the stiffest wall out and says only whether a hand holds the leader, not
+    which: in nobody's hand the same wall shakes at a much shorter delay.
 
     What :func:`farhand.running.margin.shaking` says after the run goes by the same prediction.
     """
@@ -54,7 +54,7 @@ def margin(rig: Rig, brief: bool = False) -> str | None:
     if not calm(point, bump=0.0):
         limit = f"larger bumps than {1e3 * BUMP:g} mm may start it shaking"
         return f"predicted to be calm by dry friction alone: {task} at {trip}; {limit}; {hand}"
-    if whole.delay > MAX_SEARCH_TICKS or stiffness == 0.0:
+    if brief or whole.delay > MAX_SEARCH_TICKS or stiffness == 0.0:
         return f"predicted to be calm: {task} at {trip}; {hand}"
     stiffest = max(MAX_STIFFNESS, 2.0 * stiffness)
     most = wall_limit(point, 6, stiffness, stiffest, 0.05)
