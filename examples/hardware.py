@@ -18,7 +18,7 @@ parser.add_argument("host", help="address of the arm's controller")
 parser.add_argument("--seconds", type=float, default=10.0, help="how long to run, [s]")
 arguments = parser.parse_args()
 
-settings = [("rig.leader_plant", f"ur:{arguments.host}"), ("rig.parameter_set", "ur")]
+settings = [("rig.leader_plant", f"ur:{arguments.host}"), ("rig.kinematics", "manufacturer")]
 options = fh.Options(scenario="free", settings=settings, clock=WallClock())
 rig = fh.build_rig("dual-arm", options)
 try:

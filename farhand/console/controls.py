@@ -115,6 +115,7 @@ class Controls:
             "hello": lambda number, value: self.views.choose(number, OVERVIEW),
             "set": lambda number, value: self._set(value),
             "restart": lambda number, value: requests.send("restart", "", dict(value)),
+            "again": lambda number, value: requests.send("again"),
         }
         if grasp is not None:
             actions["nudge"] = lambda number, value: grasp.nudge(

@@ -12,8 +12,8 @@ LESSON = tomllib.loads((Path(__file__).parent / "page" / "lesson.toml").read_tex
 
 
 def lesson(scene: Scene) -> list[dict[str, Any]]:
-    """The steps for a rig with a wall, a link and layers; none for any other."""
+    """The steps for the rig that they were tried on, with a link; none for any other."""
     menus = scene["menus"]
     paths = {knob["path"] for knob in scene["knobs"]}
-    fits = menus["restartable"] and LESSON["law"] in menus["laws"]
+    fits = menus["restartable"] and scene["rig"] == LESSON["rig"]
     return LESSON["steps"] if fits and paths.issuperset(LESSON["needs"]) else []

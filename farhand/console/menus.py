@@ -38,6 +38,7 @@ class Menus(TypedDict):
     scenarios: dict[str, str]  # one line on each, by name
     # what the rig is built from, such as ``rig.limb``, with its choices
     build: dict[str, list[str]]
+    meanings: dict[str, str]  # a few words on each of them
     # ``law``, ``layer``, ``scenario``, ``delay`` [ms], ``jitter`` [ms] and ``loss`` of this
     # session
     chosen: dict[str, Any]
@@ -57,16 +58,17 @@ def menus_of(rig: Rig) -> Menus:
     # One side alone cannot be restarted from its page
     whole = options.side is None
     build, choices = {"rig": rig.construction}, dict[str, list[str]]()
-    for path, value, *_ in describe(build) if whole else ():
-        choices[path] = list(declared(build, path)["choices"])
-        if choices[path]:
-            chosen[path] = value
+    meanings = dict[str, str]()
+    for path, value, _, meaning in describe(build) if whole else ():
+        if names := list(declared(build, path)["choices"]):
+            choices[path], meanings[path], chosen[path] = names, meaning, value
     coupled = bool(rig.session.bridges) and whole
     return {
         "laws": sorted({*every_law(), rig.law}) if coupled else [],
         "layers": ["none", *every_layer()] if coupled else [],
         "scenarios": {name: s.title for name, s in scenarios_of(rig.name).items()} if whole else {},
-        "build": {path: names for path, names in choices.items() if names},
+        "build": choices,
+        "meanings": meanings,
         "chosen": chosen,
         "linked": link is not None and bool(link.connected),
         "unlinked": _unlinked(rig),
@@ -79,7 +81,10 @@ def _unlinked(rig: Rig) -> str:
     """Why no emulated link carries the coupling, in one line; empty if one does."""
     link = rig.parts.link
     if not rig.session.bridges:
-        return "Nothing couples these arms, so there is no delay to set."
+        return (
+            "No data link couples these arms: each feels only what it holds, so there is no delay "
+            "to set."
+        )
     if rig.options.side is not None:
         return "The two sides meet over a real network, whose delay cannot be set here."
     if link is not None and link.connected:

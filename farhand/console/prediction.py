@@ -32,7 +32,7 @@ class Prediction:
         text: what to say before the first prediction.
 
     Attributes:
-        text: one line, as :func:`farhand.rigs.margin.margin` without the hand; empty if unknown.
+        text: one line, as the brief :func:`farhand.rigs.margin.margin`; empty if unknown.
         level: see :func:`farhand.rigs.margin.nearness`: 0 far from the limit to 1 at it or beyond.
         motion: of the scenario's hand, once known; None if a person or a device moves it.
     """
@@ -100,6 +100,6 @@ class Prediction:
             # The session accepted it; where its twin does not, the prediction stays as it was
             with contextlib.suppress(FarhandError):
                 assign(rig.session.parameters, *self._changes.pop(0))
-        self.text = (margin(rig) or "").partition("; hand:")[0]
+        self.text = margin(rig, brief=True) or ""
         if not self._due.is_set():
             self.level = nearness(rig)

@@ -126,6 +126,7 @@ class Scene(TypedDict):
     title: str  # one line on the rig
     law: str  # name of the coupling law
     scenario: str  # one line on what happens
+    seconds: float | None  # after which all of it has happened, [s]; None if nothing happens
     model: str  # the compiled MuJoCo model of all robots, MJB in base64
     posture: list[float]  # configuration at the start, in MuJoCo's convention, [rad] or [m]
     robots: list[RobotScene]  # in the order of the model
@@ -152,6 +153,7 @@ def scene_of(rig: Rig) -> Scene:
         "title": rig_title(rig.name),
         "law": rig.law,
         "scenario": rig.scenario.title,
+        "seconds": rig.scenario.seconds if rig.scenario.eventful else None,
         "model": _packed(world.model),
         "posture": world.data.qpos.tolist(),
         "robots": list(_robots(rig, geoms)),

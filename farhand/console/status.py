@@ -196,7 +196,10 @@ def in_words(event: str) -> str:
     where, tripped, reason = event.partition(" tripped: ")
     if tripped:
         return f"{reason} ({where})"
-    return _WORDS.get(event, event.replace(": refused:", " refused:"))
+    what, _, more = event.partition("; ")
+    if what in _WORDS:
+        return f"{_WORDS[what]}; {more}" if more else _WORDS[what]
+    return event.replace(": refused:", " refused:")
 
 
 def _word(words: Sequence[str], index: float) -> str:
@@ -241,6 +244,7 @@ def about(scene: Scene, source: Source, live: bool = True) -> dict[str, Any]:
         "law": scene["law"],
         "live": live,
         "coupled": coupled,
+        "restartable": scene["menus"]["restartable"],
         "most": hands[0]["most"] if hands else USUAL_FORCE,
         "signals": signals_of(source),
         "least": dict.fromkeys(forces, 5.0) | LEAST,
@@ -267,6 +271,9 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
     words = {"none": "running"}.get(mode, mode) + (f", {RATE_MODE}" if reading.rate_mode else "")
     if reading.time_ns is None:
         words = "waiting for the first record"
+    over = scene["seconds"] is not None and 1e-9 * (reading.time_ns or 0) > scene["seconds"]
+    if over and mode == "none":
+        words = "the scenario is over"
     touched = [name for name in _stations(scene) if reading.touching.get(name)]
     force = max((float(np.linalg.norm(reading.force[name])) for name in touched), default=0.0)
     return {
@@ -275,6 +282,7 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
         "warning": reading.warning,
         "trip": reading.trip,
         "ended": reading.ended,
+        "over": over,
         "touches": reading.touches,
         "contact": bool(touched),
         "contact_force": round(force, 1),
@@ -345,9 +353,7 @@ def _robot(name: str, role: str, reading: Reading) -> str:
     coupled = not math.isnan(reading.engagement)
     label = _FORCES[name] if coupled and name in _FORCES else "force"
     if force == "not measured" and name in reading.commanded:
-        label = (
-            "synthetic force" if reading.origin(name) == "synthetic" else "force asked by the law"
-        )
+        label = "synthetic force" if reading.origin(name) == "synthetic" else "requested force"
         force = newtons(reading.commanded[name])
     doing = "<b>stopped</b>" if mode == "tripped" else html.escape(reading.job.get(name, mode))
     bus = reading.driver.get(name, {}).get("bus")
@@ -389,8 +395,9 @@ def _row(label: str, value: str, colour: Colour | None = None) -> str:
 
 _FRAME = "padding:2px 14px 8px;font-size:12px;line-height:1.5"
 _ROW = (
-    "<tr><td style='opacity:0.7;padding:1px 6px 1px 0;white-space:nowrap'>{label}</td>"
-    "<td style='text-align:right;font-variant-numeric:tabular-nums'>{value}</td></tr>"
+    "<tr><td style='opacity:0.7;padding:1px 6px 1px 0'>{label}</td>"
+    "<td style='text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums'>"
+    "{value}</td></tr>"
 )
 _PANEL = (
     "<div style='padding:2px 14px 8px;font-size:13px'>"

@@ -122,7 +122,8 @@ class Tuning:
 
         def choose(name: str, choices: list[str]) -> None:
             value = menus["chosen"][name]
-            inputs[name] = gui.add_dropdown(_label(name), choices, initial_value=value)
+            hint = menus["meanings"].get(name)
+            inputs[name] = gui.add_dropdown(_label(name), choices, initial_value=value, hint=hint)
 
         fresh = "These begin a new session here: the arms go back to where they start"
         gui.add_html(_note(f"{fresh}, and what you have set stays."))

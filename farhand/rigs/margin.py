@@ -9,6 +9,7 @@ import numpy as np
 
 from farhand.analysis.oscillation import IntendedMotion
 from farhand.analysis.stability.limits import BUMP, MAX_STIFFNESS, calm, force_limit, wall_limit
+from farhand.analysis.stability.loop import HANDS
 from farhand.analysis.stability.operating_point import Point, operating_point
 from farhand.control.trajectory.paths import HandPath
 from farhand.coupling.unilateral import Unilateral
@@ -25,8 +26,11 @@ FAR = 10.0
 """Times the force at the hand that a rig far from its limit may still be given: 20 dB."""
 
 
-def margin(rig: Rig) -> str | None:
+def margin(rig: Rig, brief: bool = False) -> str | None:
     """One line on how far the rig is from shaking where it was built, or None if unknown.
+
+    A ``brief`` one leaves the stiffest wall out and says only whether a hand holds the leader, not
+    which: in nobody's hand the same wall shakes at a much shorter delay.
 
     What :func:`farhand.running.margin.shaking` says after the run goes by the same prediction.
     """
@@ -37,7 +41,12 @@ def margin(rig: Rig) -> str | None:
     whole = point.whole
     stiffness, trip = whole.wall.stiffness, f"{2e3 * whole.delay * whole.period:g} ms of round trip"
     task = f"a wall of {stiffness:g} N/m" if stiffness > 0.0 else "free motion"
-    hand = f"hand: {point.hand}" if point.linear else f"{NOT_LINEAR}; hand: {point.hand}"
+    hand = f"hand: {point.hand}"
+    if brief:
+        held = point.loop.hand != HANDS["none"]
+        hand = "with a hand on the leader" if held else "nobody holds the leader"
+    if not point.linear:
+        hand = f"{NOT_LINEAR}; {hand}"
     if not calm(point):
         layer = rig.options.layer
         bare = "" if layer == "none" else f", without the layer {layer}, which is not modelled"
@@ -45,7 +54,7 @@ def margin(rig: Rig) -> str | None:
     if not calm(point, bump=0.0):
         limit = f"larger bumps than {1e3 * BUMP:g} mm may start it shaking"
         return f"predicted to be calm by dry friction alone: {task} at {trip}; {limit}; {hand}"
-    if whole.delay > MAX_SEARCH_TICKS or stiffness == 0.0:
+    if brief or whole.delay > MAX_SEARCH_TICKS or stiffness == 0.0:
         return f"predicted to be calm: {task} at {trip}; {hand}"
     stiffest = max(MAX_STIFFNESS, 2.0 * stiffness)
     most = wall_limit(point, 6, stiffness, stiffest, 0.05)

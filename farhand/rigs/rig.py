@@ -62,6 +62,11 @@ class Scenario:
     #: makes moves that differ a little with every seed; None for the same moves always
     varied: Callable[[np.random.Generator], tuple[Move, ...]] | None = None
 
+    @property
+    def eventful(self) -> bool:
+        """Whether anything happens after the arms are coupled."""
+        return bool(self.moves or self.pulses or self.varied) or len(self.commands) > 1
+
     def moves_for(self, seed: int) -> tuple[Move, ...]:
         """What the hand does in a run with this seed."""
         return self.moves if self.varied is None else self.varied(np.random.default_rng([seed, 1]))

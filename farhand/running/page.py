@@ -183,7 +183,7 @@ def scene_for(rig: Rig, live: Mapping[str, object] | None = None) -> Scene:
     # One side alone does not know the other, so nothing can be predicted
     if rig.options.side is not None:
         return scene
-    scene["margin"] = (margin(rig) or "").partition("; hand:")[0]
+    scene["margin"] = margin(rig, brief=True) or ""
     # Nothing is known about arms and devices outside the simulation, and nobody may open them twice
     if scene["margin"] and not rig.world.externally_driven:
         settings = [*rig.options.settings, *(live or {}).items()]

@@ -62,6 +62,46 @@ def test_a_visitor_sees_drags_presses_and_stops(run, visitor):
     assert visitor.complaints == []
 
 
+# What a browser without loudspeaker, motor or gamepad would have been asked for
+DEVICES = """
+window.felt = { clicks: 0, hums: [], buzzes: [], rumbles: [] };
+class Knob { value = 0;
+  setTargetAtTime(value) { felt.hums.push(value); }
+  setValueAtTime() {}
+  exponentialRampToValueAtTime() {} }
+class Part { frequency = new Knob(); gain = new Knob(); connect(next) { return next; } start() {}
+  stop() { felt.clicks++; } }
+window.AudioContext = class { currentTime = 0; createOscillator() { return new Part(); }
+  createGain() { return new Part(); } };
+navigator.vibrate = (ms) => felt.buzzes.push(ms);
+const playEffect = (kind, how) => felt.rumbles.push([kind, how.weakMagnitude]);
+navigator.getGamepads = () => [null, { vibrationActuator: { playEffect } }];
+"""
+
+
+def test_a_contact_is_heard_and_shakes_phone_and_gamepad_once_sound_is_on(run, visitor):
+    """A click, a hum that follows the force, a buzz and a rumble; nothing before that."""
+    assert eventually(lambda: "engaged" in visitor.text())
+    page, session = visitor.page, run.rig.session
+    page.evaluate(DEVICES)
+    at = float(run.rig.world.ports["follower"].tool.position[0])
+    touch = lambda deep: session.commands.post("set", "wall.point", [at - deep, 0.0, 0.0])  # noqa: E731
+    touch(0.005)
+    assert eventually(lambda: visitor.newtons("follower, contact force") > 2.0)
+    felt = page.evaluate("felt")
+    assert felt == {"clicks": 0, "hums": [], "buzzes": [], "rumbles": []}
+    touch(-0.2)
+    assert eventually(lambda: visitor.newtons("follower, contact force") < 0.5)
+    page.evaluate("document.getElementById('fh-sound').click()")
+    touch(0.005)
+    assert eventually(lambda: page.evaluate("felt.clicks") > 0)
+    felt = page.evaluate("felt")
+    # Frequency [Hz] and loudness by turns: a hum is higher and louder in contact
+    assert max(felt["hums"][::2]) > 70.0 and max(felt["hums"][1::2]) > 0.02
+    assert all(20 <= buzz <= 80 for buzz in felt["buzzes"]) and felt["buzzes"]
+    assert ["dual-rumble", 1] in felt["rumbles"]
+
+
 def test_a_key_stops_the_arms_within_a_tenth_of_a_second(run, visitor, monkeypatch):
     """From the key to the tick that stops both arms; the best of up to twenty, as other programs
     run too.

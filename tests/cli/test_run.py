@@ -276,7 +276,7 @@ def test_the_parameters_are_listed_with_unit_and_meaning(farhand_command, tmp_pa
     assert said.code == 0
     rows = {row["path"]: row for row in json.loads((tmp_path / "p.json").read_text())}
     assert (rows["wall.stiffness"]["value"], rows["wall.stiffness"]["unit"]) == (1234.0, "N/m")
-    assert rows["rig.parameter_set"]["value"] == "cb" and len(rows["rig.viscous"]["value"]) == 6
+    assert rows["rig.kinematics"]["value"] == "published" and len(rows["rig.viscous"]["value"]) == 6
     assert "wall.stiffness" in said.out and "1234" in said.out
 
 
@@ -285,7 +285,7 @@ def test_the_parameters_are_whole_on_a_narrow_terminal(farhand_command, monkeypa
     monkeypatch.setenv("COLUMNS", "80")
     said = farhand_command(*SHORT, "--parameters", "--set", "wall.stiffness=1234")
     assert "\nwall.stiffness = 1234 N/m\n    " in said.out and "…" not in said.out
-    assert "\nrig.parameter_set = cb\n" in said.out
+    assert "\nrig.kinematics = published\n" in said.out
 
 
 class ToyPage:

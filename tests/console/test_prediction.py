@@ -32,7 +32,7 @@ def test_a_longer_delay_brings_it_nearer_to_its_limit_and_beyond(force):
     """Text and level follow each change, both ways."""
     levels = [force.level]
     assert force.text.startswith("predicted to be calm: a wall of 6000 N/m")
-    assert "hand:" not in force.text
+    assert force.text.endswith("; with a hand on the leader")
     for delay in (50.0, 150.0, 300.0):
         force.change("link.delay", delay)
         assert force.settle(WAIT_S)
@@ -42,6 +42,19 @@ def test_a_longer_delay_brings_it_nearer_to_its_limit_and_beyond(force):
     force.change("link.delay", "0")
     assert force.settle(WAIT_S)
     assert force.level == levels[0]
+
+
+def test_letting_go_of_the_leader_shakes_at_a_delay_that_a_hand_calms(force):
+    """The same wall and delay: what is predicted depends on the hand, and says so."""
+    force.change("wall.stiffness", 1500.0)
+    force.change("link.delay", 200.0)
+    assert force.settle(WAIT_S)
+    assert force.text.startswith("predicted to be calm: a wall of 1500 N/m at 200 ms")
+    force.change("hand.open", True)
+    force.change("link.delay", 100.0)
+    assert force.settle(WAIT_S)
+    assert force.text.startswith("predicted to shake: a wall of 1500 N/m at 100 ms")
+    assert force.text.endswith("; nobody holds the leader")
 
 
 def test_a_change_that_the_twin_cannot_take_and_a_drag_leave_it_as_it_was(force):
@@ -57,7 +70,7 @@ def test_a_scene_has_what_its_viewer_predicts_from():
     """With what was set since the rig was built; without clock or ring of its own."""
     rig = build_rig("dual-arm", Options(law="position-force", scenario="press", linked=True))
     scene = scene_for(rig, {"link.delay": 300.0})
-    words = (margin(rig) or "").partition("; hand:")[0]
+    words = margin(rig, brief=True)
     rig.close()
     assert scene["margin"] == words and scene["shaking"] == ABOUT
     prediction = Prediction.of(scene)

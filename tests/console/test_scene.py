@@ -36,7 +36,7 @@ FLOATING = """
 def rig_around(world: World) -> SimpleNamespace:
     """As much of a rig as a scene is made from."""
     session = SimpleNamespace(stations=[], bridges=[], parameters={})
-    scenario = SimpleNamespace(title="a test", name="test")
+    scenario = SimpleNamespace(title="a test", name="test", eventful=False)
     return SimpleNamespace(
         name="dual-arm",
         law="none",

@@ -10,6 +10,7 @@ from farhand.console.status import Health, Reading, in_words, log, newtons, pane
 from farhand.loop.station import MODES
 from farhand.loop.telemetry import Reader
 from farhand.rigs import Options, build_rig, rig_names
+from farhand.rigs.rig import scenarios_of
 
 
 def status_of(rig) -> str:
@@ -38,6 +39,17 @@ def test_the_panel_of_a_coupled_run_has_time_error_and_forces(rig):
 def test_a_coupling_that_fades_in_says_how_far_it_is(rig):
     """Fifty milliseconds into a ramp of two hundred it is neither apart nor engaged."""
     assert "fading, " in status_of(rig)
+
+
+def test_the_page_knows_when_a_scenario_is_over(rig):
+    """When all of it has happened; one in which nothing happens is never over."""
+    scene = scene_of(rig)
+    reading = Reading()
+    for seconds, over in ((scene["seconds"] - 0.1, False), (scene["seconds"] + 0.1, True)):
+        reading.time_ns = round(1e9 * seconds)
+        assert summary(reading, scene, Health())["over"] is over
+    assert not summary(reading, {**scene, "seconds": None}, Health())["over"]
+    assert not scenarios_of("dual-arm")["rest"].eventful
 
 
 def test_a_stop_shows_as_tripped_with_its_reason(rig):
@@ -133,7 +145,7 @@ def test_without_a_sensor_the_panel_tells_what_the_law_pulls_with():
         text = status_of(made)
     finally:
         made.close()
-    assert "leader, force asked by the law" in text and "hand force" not in text
+    assert "leader, requested force" in text and "hand force" not in text
 
 
 def test_arms_with_a_job_say_where_it_stands_and_nothing_of_a_coupling():

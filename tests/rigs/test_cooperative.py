@@ -159,6 +159,9 @@ def test_a_reset_after_a_stop_lets_every_arm_go_on_with_what_it_holds(ran):
     # arms that have let go hardly move: a share that they still expected would lift them
     heights = [float(rig.world.ports[arm].tool.position[2]) for arm in arms]
     assert np.ptp(heights) < 0.05
+    rig.session.run(1.0, rig.metrics.pull)
+    later = [float(rig.world.ports[arm].tool.position[2]) for arm in arms]
+    np.testing.assert_allclose(later, heights, atol=2e-4)
     assert float(rig.world.ports["object"].tool.position[2]) == pytest.approx(0.55, abs=2e-3)
     rig.close()
 

@@ -93,7 +93,7 @@ def test_the_energy_account_of_a_whole_run_closes(dual_arm, delay):
     [
         [("rig.follower_posture", "q_B"), ("wall.present", False)],
         [("rig.model_mass", 1.2)],
-        [("rig.parameter_set", "ur"), ("rig.mass_scale", 1.0)],
+        [("rig.kinematics", "manufacturer"), ("rig.mass_scale", 1.0)],
         [("rig.coulomb", "3,3,3,1,1,1")],
         [("follower.plant.encoder_step", 1e-4), ("follower.plant.actuator_lag", 0.003)],
         [("rig.gravity", 0.0), ("rig.rate", 500)],
@@ -176,7 +176,7 @@ def test_settings_reach_their_part(dual_arm, path, value, check):
         ({"settings": [("rig.gravty", 5)]}, UnknownName, "rig.gravity"),
         ({"settings": [("wall.stiffness", -5)]}, OutOfRange, "outside [0, 1e+06] N/m"),
         ({"settings": [("rig.rate", 5)]}, OutOfRange, "rig.rate"),
-        ({"settings": [("rig.parameter_set", "kuka")]}, UnknownName, "cb, ur"),
+        ({"settings": [("rig.kinematics", "kuka")]}, UnknownName, "manufacturer, published"),
         ({"settings": [("wall.stiffness", "hard")]}, BadValue, "is not a number"),
         ({"jitter": 10.0}, BadValue, "raise link.delay to 20"),
         ({"delay": -1.0}, FarhandError, "delay"),

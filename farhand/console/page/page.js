@@ -135,6 +135,7 @@
       make("span", { id: "fh-late", class: "fh-chip", role: "alert", hidden: "" }),
       make("span", { id: "fh-driver", class: "fh-chip" }),
       button("Take the wheel", () => ask("drive"), { id: "fh-take", hidden: "" }),
+      button("Play again", () => ask("again"), { id: "fh-again", hidden: "", title: "the scenario is over" }),
       button("Lesson", () => lesson.toggle(), { id: "fh-teach", hidden: "", "aria-pressed": "false" }),
       button("Plots", () => plots.toggle(), { id: "fh-plots", class: "fh-wide", "aria-pressed": "false" }),
       button("Copy link", () => moments.copy(), { id: "fh-link", class: "fh-wide", hidden: "",
@@ -185,6 +186,7 @@
     find("fh-driver").textContent = mine ? `you drive, ${wheel.here - 1} watching` :
       `${wheel.driver || "another visitor"} drives, you watch`;
     find("fh-take").hidden = !about.live || mine || !wheel.may_drive;
+    find("fh-again").hidden = !next.over || next.ended || !about.live || !about.restartable || !mine;
     cues.feel(next, before);
     lesson.check(next);
   }

@@ -152,6 +152,7 @@ class TaskController(TorqueController):
         reference: where the tool is sent or kept.
         margin: smallest singular value of the Jacobian at the last tick; small means near a
             singularity, [-].
+        resting: whether it holds still instead of following its law; write it.
     """
 
     NEAR = 0.05
@@ -169,6 +170,7 @@ class TaskController(TorqueController):
         self.loop, self.gears = loop or PoseLoop(), gears
         self.reference, self.zone, self.compensation = Reference(), DeadZone(), WrenchCompensation()
         self.margin = np.inf
+        self.resting = False
         self._running, self._last = False, np.zeros(arm.nv)
         self._offset, self._fading = np.zeros(arm.nv), 0.0
         self._margin = np.zeros(1)
@@ -185,9 +187,9 @@ class TaskController(TorqueController):
         return super().record(stream)
 
     def step(self, request: ControlRequest, now_ns: int) -> Command:
-        """Torque of the law; of standing still while tripped or without a sample."""
+        """Torque of the law; of standing still at rest, while tripped or without a sample."""
         torque = self.command.value
-        if request.tripped or not request.valid:
+        if self.resting or request.tripped or not request.valid:
             self._running = False
             command = super().step(request, now_ns)
             self._last[:] = torque

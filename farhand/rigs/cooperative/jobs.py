@@ -197,15 +197,17 @@ class FollowerCarry(Job):
         relaxed = lambda: 2.0 * self.bleed.time  # noqa: E731
         states = [
             State("ready"),
-            State("grasp", enter=self.close, timeout=lambda: self.pace.settle, after="measure"),
+            State(
+                "grasp", enter=self._take_hold, timeout=lambda: self.pace.settle, after="measure"
+            ),
             State("measure", during=self.average, timeout=0.2, after="relax"),
             State("relax", self._relax, during=self._bleed, timeout=relaxed, after="gripped"),
             State("gripped", during=self._bleed),
             State("load", during=lambda: self._ramp(self.weight)),
             State("carry", during=lambda: self._ramp(self.weight)),
             State("unload", during=lambda: self._ramp(0.0)),
-            # The cell forgets slowly: what is left of the share would lift an empty arm
-            State("away", enter=self.open, during=lambda: self._ramp(0.0)),
+            # The cell forgets slowly, so go on expecting what is left of the share
+            State("away", enter=self._let_go, during=lambda: self._ramp(0.0)),
             State("fault"),
         ]
         ways = [
@@ -226,6 +228,16 @@ class FollowerCarry(Job):
         if self.holds:
             return "carry" if self.loaded > 0.0 else "gripped"
         return "away"
+
+    def _take_hold(self) -> None:
+        self.controller.resting = False
+        self.close()
+
+    def _let_go(self) -> None:
+        self.open()
+        # With nothing in its grip it has no force to follow: holding its orientation against the
+        # friction of the wrist would push the whole arm down, by 7 mm/s
+        self.controller.resting = True
 
     def _relax(self) -> None:
         self.bleed.begin(self.mean(), np.zeros(6))

@@ -41,6 +41,8 @@ PUBLISHED = ("ur5e", ROBOT)
 ARMATURE = (0.1,) * 6  # [kg·m²], assumed, as in a public model
 VISCOUS = (2.0, 2.0, 2.0, 0.5, 0.5, 0.5)  # [N·m·s/rad], assumed
 NONE = (0.0,) * 6
+UR5E = {"published": "cb", "manufacturer": "ur"}
+"""Variants of the robot ``ur5e`` by whose link lengths they have."""
 DECIMALS = 12
 """Digits to which the numbers of two models are compared."""
 
@@ -55,7 +57,12 @@ class DualArm:
     leader_robot: str = parameter("ur5e", "-", "which robot leads")  # published
     follower_robot: str = parameter("ur5e", "-", "which robot follows")  # published
     # published
-    parameter_set: str = parameter("cb", "-", "kinematics of a UR5e", choices=("cb", "ur"))
+    kinematics: str = parameter(
+        "published",
+        "-",
+        "link lengths of a UR5e: as published, or the manufacturer's",
+        choices=tuple(UR5E),
+    )
     # published
     mass_scale: float = parameter(0.25, "-", "follower's masses over its robot's", 0.01, 10.0)
     armature: Array = parameter(ARMATURE, "kg·m²", "rotor inertia per joint", 0.0, 10.0)
@@ -110,7 +117,7 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[DualArm, dict[str, R
     shape.leader_robot = external_plants.leader_robot(shape.leader_plant, shape.leader_robot)
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
     robots = {
-        role: load_robot(name, shape.parameter_set if name == "ur5e" else None)
+        role: load_robot(name, UR5E[shape.kinematics] if name == "ur5e" else None)
         for role, name in names.items()
     }
     leader, follower = (robot.compile() for robot in robots.values())

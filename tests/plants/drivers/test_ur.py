@@ -152,7 +152,7 @@ def test_the_dual_arm_rig_runs_with_the_real_client_as_its_leader(address, law):
     """By direct torque or by joint speed; nobody touches the arm, so both tools stay where they
     are.
     """
-    settings = [("rig.leader_plant", f"ur:{address}"), ("rig.parameter_set", "ur")]
+    settings = [("rig.leader_plant", f"ur:{address}"), ("rig.kinematics", "manufacturer")]
     # a test machine may be busy
     settings += [("leader.guard.stale", 1.0), ("leader.plant.watchdog", 1.0)]
     rig = build_rig("dual-arm", Options(law=law, scenario="free", settings=settings, clock=Paced()))
