@@ -25,6 +25,12 @@ Echo = Annotated[bool, Option("--echo", help="The adaptor hears what it sends.")
 Reboot = Annotated[
     str, Option(metavar="ID:S", help="Servo that loses its power for a moment, and when.")
 ]
+Hand = Annotated[
+    float | None, Option(metavar="M", help="A hand takes the tool so far along x, and back.")
+]
+WallAhead = Annotated[
+    float | None, Option("--wall", metavar="M", help="A wall so far ahead of the tool, along x.")
+]
 New = Annotated[bool, Option("--new", help="Servos as new: no offsets and ranges stored.")]
 Dead = Annotated[
     int, Option(metavar="ID", min=0, max=127, help="Number of a limb's dead servo; 0 for none.")
@@ -42,6 +48,8 @@ def servo_sim(
     echo: Echo = False,
     reboot: Reboot = "",
     new: New = False,
+    hand: Hand = None,
+    wall: WallAhead = None,
     dead: Dead = 0,
     seconds: Seconds = None,
     seed: Seed = 0,
@@ -57,7 +65,8 @@ def servo_sim(
     for option, value in (("--drop", drop), ("--corrupt", corrupt), ("--late", late)):
         within(option, value, 0.0, 1.0)
     if arm:
-        _simulate_arm(arm, at, (drop, corrupt, late, echo), reboot, new, seconds, seed)
+        touches = hand, wall
+        _simulate_arm(arm, at, (drop, corrupt, late, echo), reboot, new, touches, seconds, seed)
     else:
         _simulate_limb(limb, drop, dead, seconds, seed)
 
@@ -68,6 +77,7 @@ def _simulate_arm(
     wrong: tuple[float, float, float, bool],
     reboot: str,
     new: bool,
+    touches: tuple[float | None, float | None],
     seconds: float | None,
     seed: int,
 ) -> None:
@@ -96,6 +106,11 @@ def _simulate_arm(
         raise BadValue(f"--reboot: {name} has no servo {falls_at[0]}; it has {described.ids}")
     rng = np.random.default_rng(seed)
     arm = SimulatedArm(described, rng.spawn(1)[0], calibrated=not new)
+    reach, ahead = touches
+    if reach is not None:
+        arm.put_hand(reach)
+    if ahead is not None:
+        arm.put_wall(ahead)
     bus = SimulatedServoBus(arm, BusFaults(*wrong), rng)
     with stop_event() as stopped, urgent(), ServoTerminal(bus, at) as terminal:
         numbers = ", ".join(map(str, described.ids))
@@ -108,6 +123,8 @@ def _simulate_arm(
     if terminal.error is not None:
         raise terminal.error
     say(f"{bus.heard} packets heard, {bus.lost} answers lost or corrupt, {bus.late} late")
+    for name, forces in arm.forces.items():
+        say(f"{name}: most {max(map(abs, forces)):.2f} N")
 
 
 def _simulate_limb(limb: str, drop: float, dead: int, seconds: float | None, seed: int) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import BadValue, FileError
 from farhand.parameters import parameter
 from farhand.plants.servo_arm import packets
@@ -28,7 +29,7 @@ from farhand.plants.servo_arm.simulated_servo import (
 )
 from farhand.robots import load_robot
 from farhand.spatial import Array
-from farhand.world import Placed, World
+from farhand.world import ImpedanceHand, Placed, Wall, World
 
 STEP_NS = 1_000_000
 SUPERVISION_NS = 10_000_000
@@ -37,6 +38,17 @@ SUPERVISION_NS = 10_000_000
 REBOOT_NS = 300_000_000
 """Time that a servo is deaf after its processor has started again, [ns]; assumed."""
 
+WALL_STIFFNESS = 1000.0
+"""Of the wall in front of an arm, [N/m]: about a table's edge with the arm's own give; assumed."""
+
+HAND = (300.0, 15.0, 1.0, 0.05)
+"""Stiffness and damping of the hand, and those of its turn, [N/m], [N·s/m], [N·m/rad], [N·m·s/rad];
+of a hand that holds a small handle loosely: assumed."""
+
+HAND_PAUSE_S, HAND_STAYS_S = 3.0, 6.0
+"""When the hand begins to move after the arm is switched on, and when it goes back, [s]."""
+
+LOG_STEPS = 100
 LATE_NS = 20_000_000
 """How much later a late answer comes, [ns]."""
 
@@ -62,6 +74,8 @@ class BusFaults:
 
 class SimulatedArm:
     """The arm in a world of its own, and its servos.
+
+    It lies on a support, so that it does not fall, until one of its servos is first switched on.
 
     Args:
         arm: which one.
@@ -103,9 +117,48 @@ class SimulatedArm:
         ]
         self.supply = 1.0  #: voltage of the supply over the nominal one, [-]
         self.calibration = self._calibrate(calibrated)
+        self.wall: Wall | None = None
+        self.hand: ImpedanceHand | None = None
+        self._reach = 0.0
+        #: mean force of each touch on the tool along x, every tenth of a second, [N]
+        self.forces: dict[str, list[float]] = {}
+        self._sums: dict[str, float] = {}
+        self.supported = True
+        self.port.brake(True)
         self._move(0.0)
         for servo in self.servos:
             servo.restart()
+
+    def release(self) -> None:
+        """Take the support away; a hand that there is takes hold."""
+        self.supported = False
+        self.port.brake(False)
+        if self.hand is not None:
+            start, way = 1e-9 * self.world.now_ns + HAND_PAUSE_S, (self._reach, 0.0, 0.0)
+            back = (-self._reach, 0.0, 0.0)
+            moves = (Move(start, 2.0, way), Move(start + HAND_STAYS_S, 2.0, back))
+            self.hand.path = HandPath(moves)
+            self.hand.open = False
+
+    def put_wall(self, ahead: float) -> None:
+        """A wall this far ahead of the tool, along x, [m]."""
+        point = self.port.tool.position + np.array([ahead, 0.0, 0.0])
+        self.wall = Wall(point=point, normal=np.array([-1.0, 0.0, 0.0]), stiffness=WALL_STIFFNESS)
+        self.world.touch("arm", "wall", self.wall)
+
+    def put_hand(self, reach: float) -> None:
+        """A hand that takes the tool this far along x, stays and comes back, [m]."""
+        self._reach = reach
+        self.hand = ImpedanceHand(*HAND, open=True)
+        self.world.touch("arm", "hand", self.hand)
+
+    def _log(self) -> None:
+        """Keep the touches' forces, averaged over a tenth of a second."""
+        for name, _, wrench in self.port.touches:
+            self._sums[name] = self._sums.get(name, 0.0) + float(wrench[0]) / LOG_STEPS
+            if self.world.now_ns % (LOG_STEPS * STEP_NS) == 0:
+                self.forces.setdefault(name, []).append(self._sums[name])
+                self._sums[name] = 0.0
 
     def _calibrate(self, store: bool) -> Calibration:
         """Offsets with which the middle of each joint's range is the middle of a turn."""
@@ -139,6 +192,7 @@ class SimulatedArm:
         while self.world.now_ns + STEP_NS <= to_ns:
             self._move(1e-9 * STEP_NS)
             self.world.advance(self.world.now_ns + STEP_NS)
+            self._log()
 
     def _move(self, dt: float) -> None:
         q, v = self.port.q[self.joint] * self.ratio, self.port.v[self.joint] * self.ratio
@@ -159,6 +213,8 @@ class SimulatedArm:
                 servo.angle, servo.speed = float(q[k]), float(v[k])
             torque[self.joint[k]] += self.ratio[k] * given
         self.port.torque[:] = torque
+        if self.supported and any(servo["torque_enable"] for servo in self.servos):
+            self.release()
 
 
 class SimulatedServoBus:
