@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -87,6 +87,8 @@ class ServoArmPlant(Plant):
         robot: its model.
         calibration: that the servos must have stored; None for what they have.
         settings: how torques are sent.
+        bus: opened already; by default that of the port.
+        clock: what tells the time, [ns].
 
     Raises:
         FileError: the port cannot be opened, or a servo does not answer.
@@ -105,12 +107,14 @@ class ServoArmPlant(Plant):
         robot: Robot,
         calibration: Calibration | None = None,
         settings: ServoSettings | None = None,
+        bus: ServoBus | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self.name, self.path, self.arm = name, path, arm
+        self.name, self.path, self.arm, self._clock = name, path, arm, clock
         self.settings = settings or ServoSettings(release=name == "leader")
         joints = list(robot.limits.names)
         self.actuated = robot.actuated
-        self.bus = ServoBus(path, arm.family, arm.baud)
+        self.bus = bus or ServoBus(path, arm.family, arm.baud)
         try:
             self.servos = self._identify()
             stored = read_calibration(self.bus, self.servos)
@@ -124,18 +128,22 @@ class ServoArmPlant(Plant):
             raise
         n, count = len(joints), len(self.servos)
         self._reading = first
-        self._read_ns = np.full(count, time.monotonic_ns())
+        self._oldest_ns = self._clock()
+        self._read_ns = np.full(count, self._oldest_ns)
         self._silences, self._alarms = np.zeros(count, int), np.zeros(count, int)
         self._torque = Latest(name, np.zeros(n))
         self._commanded_ns, self._brake, self._driving = 0, True, ""
         self._again = False
         self._cycle = 0
-        self._began_ns = time.monotonic_ns()
+        self._began_ns = self._clock()
         self._stopped: str | None = None
         self._sample = Sample(n, n)
         self._state = Latest(name, self._published(0.0))
         self._recorded: tuple[Array, ...] | None = None
         self.worker = Worker(f"{name}-bus", self._serve, 1000.0)  #: the thread
+        self._start()
+
+    def _start(self) -> None:
         with urgent():
             self.worker.start()
 
@@ -182,11 +190,11 @@ class ServoArmPlant(Plant):
     def read(self, now_ns: int) -> Sample:
         """The last reading, as old as its oldest joint."""
         state, sample, n = self._state.get(), self._sample, len(self._sample.q)
-        sample.time_ns = now_ns - state.age_ns(time.monotonic_ns()) - round(1e9 * state.value[-1])
+        sample.time_ns = now_ns - (self._clock() - self._oldest_ns)
         sample.motion[:] = state.value[: 2 * n]
         if self._recorded is not None:
             load, period, missed = self._recorded
-            load[:], period[0] = state.value[2 * n : 3 * n], state.value[-2]
+            load[:], period[0] = state.value[2 * n : 3 * n], state.value[-1]
             missed[0] = self.missed
         return sample
 
@@ -194,7 +202,7 @@ class ServoArmPlant(Plant):
         """Leave a command for the next cycle of the bus."""
         self._brake = type(command) is Brake
         self._torque.put(command.value)
-        self._commanded_ns = time.monotonic_ns()
+        self._commanded_ns = self._clock()
 
     def record(self, stream: Channels) -> None:
         """Publish the servos' own loads, the bus period and the count of missed answers."""
@@ -284,7 +292,7 @@ class ServoArmPlant(Plant):
             self._begin_again()
         self._command(now_ns)
         found, packets = self._measure()
-        taken_ns = time.monotonic_ns()
+        taken_ns = self._clock()
         for index, row in found.items():
             self._reading[index] = row
             self._read_ns[index] = taken_ns
@@ -294,12 +302,12 @@ class ServoArmPlant(Plant):
             self._check_one(self._cycle // CHECK_CYCLES % len(self.servos))
         period, self._began_ns = (taken_ns - self._began_ns) * 1e-9, taken_ns
         self._state.put(self._published(period))
+        self._oldest_ns = int(self._read_ns.min())
 
     def _published(self, period: float) -> Array:
-        """Angles, speeds, loads, period of the bus and age of the oldest joint, [rad], [s]."""
+        """Angles, speeds, loads and period of the bus, [rad], [rad/s], [-] and [s]."""
         q, v, load = self.map.joints(self._reading)
-        age = (time.monotonic_ns() - int(self._read_ns.min())) * 1e-9
-        return np.concatenate([q, v, load, [period, age]])
+        return np.concatenate([q, v, load, [period]])
 
     def _judge(self, packets: Mapping[int, Packet]) -> None:
         """Count silence and alarms."""

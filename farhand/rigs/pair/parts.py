@@ -19,15 +19,19 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
+from farhand.control.joint.assists import FrictionFeedForward
 from farhand.control.tool.torque import TorqueController
 from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling import Admittance, Coupling, PositionForce, Spring, SpringCoupling
 from farhand.coupling.port import SPACES
 from farhand.errors import Mismatch
+from farhand.friction import make
+from farhand.friction.compensation import FrictionCompensation
 from farhand.loop.station import Station
 from farhand.mapping.joint_map import JointMapping
 from farhand.parameters import parameter
 from farhand.plants import Brake, Plant
+from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.rigs import external_plants
 from farhand.rigs.pair.scenarios import WALL_AHEAD
 from farhand.rigs.rig import SIMULATED, configure
@@ -45,6 +49,10 @@ HAND_FREQUENCY = 25.0
 
 MOST_HAND = (1000.0, 30.0)
 """Largest stiffness of a hand, [N/m] and [N·m/rad]."""
+
+FRICTION_HELP = 0.7
+"""Share of a machine's friction that is fed forward: with gears of this kind it ran calmly, and
+friction varies from arm to arm by about as much as is left; assumed."""
 
 DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0))
 """Where the wall may be, the best first; it is where both arms have most room to go."""
@@ -219,13 +227,27 @@ def station(
     guard.watch(robot.limits)
     arm = arms.model(name, shape.gravity)
     rest = "free" if name == "leader" else "hold"
-    controller = TorqueController(arm, rest, period_ns, can_brake=Brake in plant.accepts)
+    assist = friction_help(robot, period_ns) if isinstance(plant, MirroredPlant) else None
+    controller = TorqueController(
+        arm, rest, period_ns, can_brake=Brake in plant.accepts, assist=assist
+    )
     # without torque sensors, what touches the joints is what explains the arm's momentum
     by_momentum = shape.space == "joints" or "observers" in law.needs
     observer = MomentumObserver(arm, shape.observer_gain) if by_momentum else None
     return Station(
         name, name, plant, arm, guard, period_ns=period_ns, controller=controller, observer=observer
     )
+
+
+def friction_help(robot: Robot, period_ns: int) -> FrictionFeedForward | None:
+    """Help against the friction that the robot's model has, for a machine; None without any."""
+    model = robot.compile()
+    if not model.dof_frictionloss.any():
+        return None
+    dry, viscous = model.dof_frictionloss.copy(), model.dof_damping.copy()
+    friction = make("coulomb-viscous", model.nv, coulomb=dry, viscous=viscous)
+    compensation = FrictionCompensation(friction, gain=FRICTION_HELP)
+    return FrictionFeedForward(compensation, period_ns * 1e-9)
 
 
 def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
