@@ -22,6 +22,8 @@ BUILT_IN = {
         "ur": f"{DRIVERS}.ur:UrPlant",
         "spacemouse": f"{DRIVERS}.spacemouse:SpaceMousePlant",
         "gamepad": f"{DRIVERS}.gamepad:GamepadPlant",
+        "feetech": "farhand.plants.servo_arm.plant:FeetechPlant",
+        "dynamixel": "farhand.plants.servo_arm.plant:DynamixelPlant",
     }
 }
 """Entry points of the library that must work even if its installed metadata are out of date."""

@@ -162,8 +162,11 @@ class Metrics(RunMetrics):
             away, gripper = np.abs(error), self._gripper
             self._running["joints"].add(away[:, :gripper].max(axis=1, initial=0.0))
             self._running["gripper"].add(away[:, gripper:].max(axis=1, initial=0.0))
+            # in real time the streams are read one after the other: one may be a record ahead
             q = new["follower"][1][: len(engaged), columns("follower")["q"]]
-            self._running["position"].add(self._tool_errors(self._image, q[engaged], error))
+            both = engaged[: len(q)]
+            errors = self._tool_errors(self._image, q[both], error[: int(both.sum())])
+            self._running["position"].add(errors)
         self._running["age"].add(coupling[:, columns("coupling")["age"]].max(axis=1, initial=0.0))
         for name, station in (("hand", self.driven), ("contact", self.other)):
             wrench = new[station][1][:, columns(station)["wrench_measured_in_world"]]

@@ -43,3 +43,41 @@ def test_bad_input_is_one_line_and_code_2(capsys, words, problem):
     assert main(["servo-sim", "--seconds", "0.01", *words]) == 2
     error = capsys.readouterr().err
     assert problem in error and error.count("\n") == 1
+
+
+def test_an_arm_is_found_at_the_link_and_the_link_goes_with_it(tmp_path) -> None:
+    """Feetech's own client reads it from another process."""
+    import scservo_sdk
+
+    link = tmp_path / "arm"
+    words = [sys.executable, "-m", "farhand", "servo-sim", "so101", "--at", str(link)]
+    with subprocess.Popen([*words, "--seconds", "30"], stdout=subprocess.PIPE, text=True) as one:
+        assert one.stdout is not None
+        said = one.stdout.readline()
+        port = scservo_sdk.PortHandler(str(link))
+        assert port.openPort() and port.setBaudRate(1_000_000)
+        handler, model = scservo_sdk.PacketHandler(0), 0
+        for _ in range(20):
+            model = model or handler.ping(port, 6)[0]
+        port.closePort()
+        one.terminate()
+        left = one.stdout.read()
+    assert said == f"so101 (servos 1, 2, 3, 4, 5, 6, 1000000 baud) at {link}\n"
+    assert model == 777 and "0 answers lost" in left and one.returncode == 0
+    assert not link.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["so10"], "unknown servo arm 'so10' (did you mean 'so101'?)"),
+        (["so101", "--corrupt", "2"], "--corrupt = 2 is outside [0, 1]"),
+        (["so101", "--reboot", "x"], "--reboot 'x' must be ID:SECONDS"),
+        (["so101", "--reboot", "9:1"], "so101 has no servo 9"),
+        (["so101", "--at", "/nowhere/arm"], "cannot make the link /nowhere/arm"),
+    ],
+)
+def test_what_is_wrong_with_an_arm_is_one_line(words, problem, capsys) -> None:
+    """And nothing else."""
+    assert main(["servo-sim", *words]) == 2
+    assert problem in capsys.readouterr().err

@@ -69,6 +69,23 @@ class JointDamping:
 
 
 @dataclass
+class FrictionFeedForward:
+    """Feed forward the friction that a fitted model predicts for every joint, by its encoder.
+
+    Attributes:
+        model: friction of the joints, and how much of it is fed forward.
+        period: time between ticks, [s].
+    """
+
+    model: FrictionCompensation
+    period: float = 1e-3
+
+    def torque(self, arm: Arm, commanded: Array, wrench: Array | None) -> Array:
+        """The torque to add, [N·m]."""
+        return self.model.measured(arm.q, self.period, commanded)
+
+
+@dataclass
 class WheelCompensation:
     r"""Feed forward the friction of four wheels, estimated from the counts of their encoders.
 
@@ -126,5 +143,7 @@ class WallAssist:
 
 
 def settings_of(assist: Assist) -> Any:
-    """The object whose parameters a user may set: the wall of a :class:`WallAssist`, or itself."""
+    """The object whose parameters a user may set: wall, friction model, or the assist itself."""
+    if isinstance(assist, FrictionFeedForward):
+        return assist.model
     return assist.wall if isinstance(assist, WallAssist) else assist

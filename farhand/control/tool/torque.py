@@ -135,7 +135,8 @@ class TorqueController(Controller):
     @property
     def parts(self) -> dict[str, Any]:
         """How it holds still, its assist, and what keeps the posture of a redundant arm."""
-        found = {"still": self.still, "assist": self.assist, "null_space": self.null_space}
+        assist = None if self.assist is None else settings_of(self.assist)
+        found = {"still": self.still, "assist": assist, "null_space": self.null_space}
         return {name: part for name, part in found.items() if part is not None}
 
     def record(self, stream: Channels) -> Array:
@@ -148,7 +149,10 @@ class TorqueController(Controller):
         arm, torque, gain = self.arm, self.command.value, request.gain
         joint_torque(request.effort, arm.state, arm.nq, torque)
         if self.assist is not None and request.valid:
-            torque += self.assist.torque(arm, request.effort @ arm.J, request.wrench)
+            commanded = request.effort @ arm.J
+            if request.torque is not None:
+                commanded += request.torque
+            torque += self.assist.torque(arm, commanded, request.wrench)
         if request.torque is not None:
             torque += request.torque
         elif self.null_space is not None:

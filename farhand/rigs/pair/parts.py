@@ -19,15 +19,20 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
+from farhand.control.joint.assists import FrictionFeedForward
 from farhand.control.tool.torque import TorqueController
 from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling import Admittance, Coupling, PositionForce, Spring, SpringCoupling
 from farhand.coupling.port import SPACES
 from farhand.errors import Mismatch
+from farhand.friction import make
+from farhand.friction.compensation import FrictionCompensation
 from farhand.loop.station import Station
 from farhand.mapping.joint_map import GRIPPER, JointMapping
 from farhand.parameters import parameter
 from farhand.plants import Brake, Plant
+from farhand.plants.wrappers.wrapped import MirroredPlant
+from farhand.rigs import external_plants
 from farhand.rigs.pair.scenarios import PRESS, PRESS_TIME, WALL_AHEAD
 from farhand.rigs.rig import SIMULATED, configure
 from farhand.robots import Placement, Robot, is_robot, load_robot
@@ -50,6 +55,10 @@ MOST_HAND = (1000.0, 30.0)
 
 BRISK = 0.6
 """Share of its speed limit that a joint may need for the moves; assumed."""
+
+FRICTION_HELP = 0.7
+"""Share of a machine's friction that is fed forward: with gears of this kind it ran calmly, and
+friction varies from arm to arm by about as much as is left; assumed."""
 
 DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0))
 """Where the wall may be, the best first; it is where both arms have most room to go."""
@@ -241,6 +250,9 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
         if plant != SIMULATED and (is_robot(plant) or ":" not in plant):
             setattr(shape, f"{role}_robot", plant)
             setattr(shape, f"{role}_plant", SIMULATED)
+        elif not any(path == f"rig.{role}_robot" for path, _ in settings):
+            name = external_plants.robot_for(plant, role, getattr(shape, f"{role}_robot"))
+            setattr(shape, f"{role}_robot", name)
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
     robots = {role: load_robot(name).edited(disable_contacts) for role, name in names.items()}
     for role, robot in robots.items():
@@ -281,13 +293,27 @@ def station(
     guard.watch(robot.limits)
     arm = arms.model(name, shape.gravity)
     rest = "free" if name == "leader" else "hold"
-    controller = TorqueController(arm, rest, period_ns, can_brake=Brake in plant.accepts)
+    assist = friction_help(robot, period_ns) if isinstance(plant, MirroredPlant) else None
+    controller = TorqueController(
+        arm, rest, period_ns, can_brake=Brake in plant.accepts, assist=assist
+    )
     # without torque sensors, what touches the joints is what explains the arm's momentum
     by_momentum = shape.space == "joints" or "observers" in law.needs
     observer = MomentumObserver(arm, shape.observer_gain) if by_momentum else None
     return Station(
         name, name, plant, arm, guard, period_ns=period_ns, controller=controller, observer=observer
     )
+
+
+def friction_help(robot: Robot, period_ns: int) -> FrictionFeedForward | None:
+    """Help against the friction that the robot's model has, for a machine; None without any."""
+    model = robot.compile()
+    if not model.dof_frictionloss.any():
+        return None
+    dry, viscous = model.dof_frictionloss.copy(), model.dof_damping.copy()
+    friction = make("coulomb-viscous", model.nv, coulomb=dry, viscous=viscous)
+    compensation = FrictionCompensation(friction, gain=FRICTION_HELP)
+    return FrictionFeedForward(compensation, period_ns * 1e-9)
 
 
 def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:

@@ -1,0 +1,1 @@
+"""Arms of smart servos on one serial bus: Feetech STS and HLS, Dynamixel X."""

@@ -1,0 +1,208 @@
+"""Host's side of a servo bus: exchanges on a serial port, and what came of them."""
+
+from __future__ import annotations
+
+import os
+import select
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from farhand.errors import FileError, Mismatch
+from farhand.plants.servo_arm.description import Family, Register
+from farhand.plants.servo_arm.packets import BITS, BROADCAST, PING, Packet, Splitter
+
+FIRST_PATIENCE_S = 0.05
+"""How long the first answers are waited for: adaptors hold bytes back for up to 16 ms, [s]."""
+
+LEAST_PATIENCE_S = 0.004
+TRIES = 4
+"""Tries of an exchange that must succeed, such as one that configures a servo."""
+
+
+class BusGone(FileError):
+    """The serial port is gone."""
+
+
+class ServoBus:
+    """A serial port with servos.
+
+    What an answer says is in the packets. No answer, or one with a wrong checksum, is no error: it
+    is counted, and missing in what is returned. How long an answer is waited for follows from how
+    long answers have taken.
+
+    Args:
+        path: of the port.
+        family: of the servos.
+        baud: bits per second.
+
+    Attributes:
+        answers: how many arrived.
+        missed: how many did not, or were corrupt.
+        patience: how long an answer is waited for beyond its time on the line, [s].
+
+    Raises:
+        FileError: the port cannot be opened.
+    """
+
+    def __init__(self, path: str, family: Family, baud: int = 1_000_000) -> None:
+        self.path, self.family, self.protocol = path, family, family.protocol
+        self._port = _open(path, baud)
+        self._fd = self._port.fileno()
+        self._byte_s = BITS / baud
+        self._splitter = Splitter(self.protocol, statuses=True)
+        self._slowest = FIRST_PATIENCE_S / 3.0
+        self.answers = self.missed = 0
+
+    @property
+    def patience(self) -> float:
+        """How long an answer is waited for beyond its time on the line, [s]."""
+        return min(max(3.0 * self._slowest, LEAST_PATIENCE_S), FIRST_PATIENCE_S)
+
+    @property
+    def corrupt(self) -> int:
+        """Packets whose checksum was wrong."""
+        return self._splitter.corrupt
+
+    def close(self) -> None:
+        """Close the port."""
+        self._port.close()
+
+    def __enter__(self) -> ServoBus:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ping(self, id_: int) -> bool:
+        """Whether a servo answers."""
+        return bool(self.exchange(self.protocol.ping(id_), [id_], patient=True))
+
+    def scan(self) -> list[int]:
+        """The ids of all servos that answer a call to all."""
+        sent = self.protocol.instruction(BROADCAST, PING)
+        return sorted(self.exchange(sent, range(BROADCAST), size=3, wait=0.3))
+
+    def read(self, id_: int, name: str, tries: int = 1) -> int | None:
+        """A register of a servo; None without an answer."""
+        register = self.family[name]
+        sent = self.protocol.read(id_, register.at, register.size)
+        for _ in range(tries):
+            answer = self.exchange(sent, [id_], register.size, patient=tries > 1).get(id_)
+            if answer is not None and len(answer.data) == register.size:
+                return register.decode(answer.data)
+        return None
+
+    def write(self, id_: int, name: str, value: int, tries: int = TRIES) -> None:
+        """Set a register of a servo.
+
+        Raises:
+            FileError: it does not answer, or refuses.
+        """
+        register = self.family[name]
+        sent = self.protocol.write(id_, register.at, register.encode(value))
+        answer = None
+        for _ in range(tries):
+            answer = self.exchange(sent, [id_], patient=True).get(id_)
+            if answer is not None:
+                break
+        if answer is None:
+            raise FileError(f"servo {id_} at {self.path} does not answer when {name} is set")
+        # bit 7 is an alarm, not a refusal; Feetech has alarms only
+        if self.protocol.address_bytes == 2 and answer.code & 0x7F:
+            raise FileError(f"servo {id_} at {self.path} refuses {name} = {value}: {answer.code}")
+
+    def sync_read(self, ids: Sequence[int], at: int, size: int) -> dict[int, Packet]:
+        """The same registers of several servos, by id; who did not answer is missing."""
+        found = self.exchange(self.protocol.sync_read(ids, at, size), ids, size)
+        return {id_: packet for id_, packet in found.items() if len(packet.data) == size}
+
+    def sync_write(self, register: Register, values: Mapping[int, bytes]) -> None:
+        """Set registers from ``register`` on, of several servos; nobody answers."""
+        self._send(self.protocol.sync_write(register.at, values))
+
+    def exchange(
+        self,
+        sent: bytes,
+        ids: Sequence[int],
+        size: int = 0,
+        *,
+        patient: bool = False,
+        wait: float | None = None,
+    ) -> dict[int, Packet]:
+        """Send a packet and collect the answers of these servos, each with ``size`` bytes of data.
+
+        A ``patient`` one waits long, because it must succeed. With ``wait`` [s], answers are
+        collected for that long, and none is expected.
+        """
+        self._splitter.clear()
+        self._drain()
+        start = time.monotonic()
+        self._send(sent)
+        expected = 0 if wait is not None else len(ids)
+        length = len(sent) + expected * (self.protocol.overhead + size)
+        line = length * self._byte_s
+        patience = FIRST_PATIENCE_S if patient else self.patience
+        until = start + (wait if wait is not None else line + patience)
+        asked, last, echo = set(ids), ids[-1] if expected else None, sent
+        found: dict[int, Packet] = {}
+        while True:
+            raw = self._receive(until - time.monotonic())
+            if not raw:
+                break
+            # some adaptors hear what they send
+            raw, echo = raw.removeprefix(echo), b""
+            for packet in self._splitter.feed(raw):
+                if packet.id in asked:
+                    found[packet.id] = packet
+            # they answer in the order in which they were asked
+            if expected and last in found:
+                break
+        self.answers += len(found)
+        self.missed += max(0, expected - len(found))
+        if expected and len(found) == expected:
+            took = time.monotonic() - start - line
+            self._slowest = max(took, 0.99 * self._slowest)
+        return found
+
+    def _send(self, raw: bytes) -> None:
+        try:
+            os.write(self._fd, raw)
+        except OSError as error:
+            raise self._gone(error) from None
+
+    def _receive(self, seconds: float) -> bytes:
+        """What comes within this time; empty for nothing."""
+        try:
+            if not select.select([self._fd], [], [], max(0.0, seconds))[0]:
+                return b""
+            raw = os.read(self._fd, 4096)
+        except (OSError, ValueError) as error:
+            raise self._gone(error) from None
+        if not raw:
+            raise self._gone(OSError("end of file"))
+        return raw
+
+    def _drain(self) -> None:
+        """Forget late answers, which must not count as answers to the next packet."""
+        try:
+            termios.tcflush(self._fd, termios.TCIFLUSH)
+        except termios.error as error:
+            raise self._gone(error) from None
+
+    def _gone(self, error: Exception) -> BusGone:
+        return BusGone(f"the servo bus at {self.path} is gone: {error.args[-1]}")
+
+
+def _open(path: str, baud: int) -> Any:
+    try:
+        import serial
+    except ImportError:
+        raise Mismatch("a servo bus needs pyserial: pip install 'farhand[serial]'") from None
+    try:
+        return serial.Serial(path, baud, timeout=0, exclusive=True)
+    except (OSError, ValueError) as error:
+        number = error.errno if isinstance(error, OSError) else None
+        reason = os.strerror(number) if number else " ".join(str(error).split())
+        raise FileError(f"cannot open the servo bus at {path}: {reason}") from None

@@ -1,0 +1,201 @@
+"""What an arm on a servo bus is made of: control tables, servo models, and the joints they move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from farhand.errors import BadValue, UnknownName
+from farhand.plants.servo_arm.packets import (
+    DYNAMIXEL,
+    FEETECH,
+    Protocol,
+    from_sign_magnitude,
+    sign_magnitude,
+)
+from farhand.robots.description import known_keys, load_toml
+
+FOLDER = Path(__file__).parent
+STEPS = 4096
+"""Steps of an encoder per turn."""
+
+STEP = 2.0 * math.pi / STEPS
+"""Angle of a step, [rad]."""
+
+PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in (FEETECH, DYNAMIXEL)}
+
+
+@dataclass(frozen=True)
+class Register:
+    """One entry of a control table."""
+
+    name: str
+    at: int  #: address
+    size: int  #: [bytes]
+    value: int  #: at the factory
+    sign: int | bool = False  #: bit of the sign, or whether two's complement
+    fixed: bool = False  #: whether it can only be read
+    low: int | None = None  #: smallest value that may be written, None for any
+    high: int | None = None  #: largest value that may be written, None for any
+
+    def encode(self, value: int) -> bytes:
+        """The bytes of a value; what does not fit is limited."""
+        top = 1 << 8 * self.size
+        if self.sign is True:
+            raw = min(max(value, -top // 2), top // 2 - 1) % top
+        elif self.sign:
+            raw = sign_magnitude(value, self.sign)
+        else:
+            raw = min(max(value, 0), top - 1)
+        return raw.to_bytes(self.size, "little")
+
+    def decode(self, raw: bytes) -> int:
+        """The value in these bytes."""
+        value = int.from_bytes(raw, "little")
+        if self.sign is True:
+            top = 1 << 8 * self.size
+            return value - top if value >= top // 2 else value
+        return from_sign_magnitude(value, self.sign) if self.sign else value
+
+
+@dataclass(frozen=True)
+class Family:
+    """The control table that servos of a family have in common."""
+
+    protocol: Protocol
+    registers: Mapping[str, Register]
+    sram: int  #: first address that forgets its value without power
+    size: int  #: addresses
+    baud_rates: tuple[int, ...]  #: by the number in the register
+    delay_unit: float  #: of the return delay, [s]
+
+    def __getitem__(self, name: str) -> Register:
+        return self.registers[name]
+
+
+@dataclass(frozen=True)
+class ServoModel:
+    """A kind of servo."""
+
+    name: str
+    family: Family
+    number: int  #: in its register
+    modes: tuple[int, ...]  #: that it has
+    current: float  #: of one count of its current registers, [A]; 0 without
+    stall: float  #: current at stall, [A]
+    effort: str = "pwm"  #: what mode 2 of a Feetech servo sets: pwm or current
+
+    @property
+    def current_loop(self) -> bool:
+        """Whether it can hold a current, so that it takes torques as commands."""
+        if self.family.protocol is FEETECH:
+            return self.effort == "current"
+        return 0 in self.modes
+
+
+@dataclass(frozen=True)
+class ArmServo:
+    """One servo of an arm."""
+
+    joint: str  #: of the robot's model that it moves
+    id: int  #: on the bus
+    model: ServoModel
+    sign: int = 1  #: -1 where its positions fall as the joint's rise
+    ratio: float = 1.0  #: angle of the servo per angle (or way) of the joint, [-] or [rad/m]
+    volts: float = 12.0  #: of its supply, at which the robot's limits of torque and speed hold
+
+
+@dataclass(frozen=True)
+class ServoArm:
+    """An arm on a servo bus."""
+
+    name: str
+    robot: str
+    family: Family
+    baud: int
+    servos: tuple[ArmServo, ...]
+
+    @property
+    def ids(self) -> list[int]:
+        """Of all servos, in the order of the joints."""
+        return [servo.id for servo in self.servos]
+
+
+@cache
+def families() -> dict[str, Family]:
+    """All families by name."""
+    found = {}
+    for name, protocol in PROTOCOLS.items():
+        table = _tables()[name]
+        registers = {key: Register(key, **row) for key, row in table["registers"].items()}
+        rates = tuple(table["baud_rates"])
+        found[name] = Family(
+            protocol, registers, table["sram"], table["size"], rates, table["delay_unit"]
+        )
+    return found
+
+
+@cache
+def servo_models() -> dict[str, ServoModel]:
+    """All kinds of servos by name."""
+    found = {}
+    for name, row in _tables()["servos"].items():
+        known = {key: row[key] for key in ("number", "current", "stall")}
+        found[name] = ServoModel(
+            name,
+            families()[row["family"]],
+            modes=tuple(row["modes"]),
+            effort=row.get("effort", "pwm"),
+            **known,
+        )
+    return found
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return load_toml(FOLDER / "tables.toml")
+
+
+def arm_names() -> list[str]:
+    """The arms that come with Farhand."""
+    return sorted(path.stem for path in (FOLDER / "arms").glob("*.toml"))
+
+
+def load_arm(name: str) -> ServoArm:
+    """An arm that comes with Farhand, or one described in a toml file.
+
+    Raises:
+        UnknownName: there is no such arm and no such file.
+        BadValue: the file describes no arm.
+    """
+    path = FOLDER / "arms" / f"{name}.toml"
+    if name not in arm_names():
+        path = Path(name)
+        if path.suffix != ".toml":
+            raise UnknownName("servo arm", name, [*arm_names(), "FILE.toml"])
+    table = load_toml(path)
+    known_keys(table, {"robot", "family", "baud", "volts", "servos"}, str(path))
+    try:
+        family = families()[table["family"]]
+        volts = float(table["volts"])
+        servos = tuple(_servo(row, volts, path) for row in table["servos"])
+        arm = ServoArm(path.stem, table["robot"], family, int(table["baud"]), servos)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadValue(f"{path} describes no servo arm: {error!r}") from None
+    if not servos or any(servo.model.family is not family for servo in servos):
+        raise BadValue(f"{path}: all servos of a bus must be of the family {table['family']}")
+    if len(set(arm.ids)) != len(servos):
+        raise BadValue(f"{path}: two servos have the same id")
+    return arm
+
+
+def _servo(row: dict[str, Any], volts: float, path: Path) -> ArmServo:
+    known_keys(row, {"joint", "id", "model", "sign", "ratio", "volts"}, str(path))
+    model = servo_models().get(row["model"])
+    if model is None:
+        raise UnknownName("servo", row["model"], servo_models())
+    return ArmServo(**{"volts": volts, **row, "model": model})

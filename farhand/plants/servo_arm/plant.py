@@ -1,0 +1,553 @@
+r"""An arm of smart servos as a plant that takes joint torques.
+
+How a torque gets into a servo depends on what the servo has (``plant.drive``):
+
+``effort``
+    A current loop takes it as a current. A servo without one takes it as a share of its supply;
+    the back-EMF is then part of the model's viscous friction.
+
+``offset``
+    A position servo is sent a goal that is ``plant.offset`` beyond where it is, on the side of the
+    torque, and the torque as its limit. It pushes with the limit and no more. If the bus falls
+    silent, it goes to that goal and stops there. Feetech servos have no watchdog of the bus, and
+    one that is told a share of its supply would push for ever: so this is their default.
+
+Gravity and friction are in the torques of the rig's controller.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from farhand.errors import BadValue, FileError, Mismatch
+from farhand.parameters import parameter
+from farhand.plants.drivers.worker import Latest, Worker, urgent
+from farhand.plants.plant import Brake, Channels, Command, JointTorque, Plant, Sample
+from farhand.plants.servo_arm.bus import TRIES, BusGone, ServoBus
+from farhand.plants.servo_arm.calibration import Calibration, JointCalibration
+from farhand.plants.servo_arm.description import (
+    STEP,
+    STEPS,
+    ArmServo,
+    ServoArm,
+    arm_names,
+    load_arm,
+    servo_models,
+)
+from farhand.plants.servo_arm.packets import FEETECH, Packet
+from farhand.robots import Placement, Robot
+from farhand.spatial import Array
+
+MAX_MISSED_ANSWERS = 10
+"""Answers missed in a row before a servo counts as silent."""
+
+MAX_ALARMS = 5
+"""Alarms in a row before they count: a wrong bit may look like one."""
+
+CHECK_CYCLES = 10
+"""Cycles of the bus between two looks at whether a servo still holds."""
+
+WATCHDOG = 5
+"""Of Dynamixel servos, in steps of 20 ms."""
+
+DRIVES = ("auto", "effort", "offset")
+ALARMS = {1: "voltage", 2: "angle sensor", 4: "heat", 8: "current", 16: "shock", 32: "overload"}
+VELOCITY_UNIT = 0.229 * math.pi / 30.0
+
+
+@dataclass
+class ServoSettings:
+    """How torques are sent."""
+
+    drive: str = parameter("auto", "-", "how a torque gets into a servo", choices=DRIVES)
+    torque: float = parameter(0.5, "-", "largest share of the stall torques", 0.0, 1.0)
+    offset: float = parameter(100.0, "steps", "goal beyond the position, for offset", 10.0, 1000.0)
+    patience: float = parameter(0.1, "s", "oldest command that is repeated", 0.01, 1.0)
+    release: bool = parameter(False, "-", "whether the arm is let go at the end")
+
+
+class ServoArmPlant(Plant):
+    """An arm on a servo bus, served by a thread at the bus's own pace.
+
+    A missing or corrupt answer is no measurement: the joint keeps its last one, the sample gets as
+    old as that, and :attr:`missed` counts. A servo that stays silent, reports an alarm or has
+    switched itself off is a fault, and so is a bus that is gone.
+
+    Args:
+        name: of the plant in the rig.
+        path: of the serial port.
+        arm: its servos.
+        robot: its model.
+        calibration: that the servos must have stored; None for what they have.
+        settings: how torques are sent.
+        bus: opened already; by default that of the port.
+        clock: what tells the time, [ns].
+
+    Raises:
+        FileError: the port cannot be opened, or a servo does not answer.
+        Mismatch: the servos are not those of the arm, or not calibrated.
+    """
+
+    accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
+    family: ClassVar[str]
+    address_hint = "PORT"
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        arm: ServoArm,
+        robot: Robot,
+        calibration: Calibration | None = None,
+        settings: ServoSettings | None = None,
+        bus: ServoBus | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self.name, self.path, self.arm, self._clock = name, path, arm, clock
+        self.settings = settings or ServoSettings(release=name == "leader")
+        joints = list(robot.limits.names)
+        self.actuated = robot.actuated
+        self.bus = bus or ServoBus(path, arm.family, arm.baud)
+        try:
+            self.servos = self._identify()
+            stored = read_calibration(self.bus, self.servos)
+            if calibration is not None:
+                check_calibration(stored, calibration, path)
+            self.map = JointMap(self.servos, stored, robot)
+            self._prepare()
+            first = self._scan()
+        except BaseException:
+            self.bus.close()
+            raise
+        n, count = len(joints), len(self.servos)
+        self._reading = first
+        self._oldest_ns = self._clock()
+        self._read_ns = np.full(count, self._oldest_ns)
+        self._silences, self._alarms = np.zeros(count, int), np.zeros(count, int)
+        self._torque = Latest(name, np.zeros(n))
+        self._commanded_ns, self._brake, self._driving = 0, True, ""
+        self._again = False
+        self._cycle = 0
+        self._began_ns = self._clock()
+        self._stopped: str | None = None
+        self._sample = Sample(n, n)
+        self._state = Latest(name, self._published(0.0))
+        self._recorded: tuple[Array, ...] | None = None
+        self.worker = Worker(f"{name}-bus", self._serve, 1000.0)  #: the thread
+        self._start()
+
+    def _start(self) -> None:
+        with urgent():
+            self.worker.start()
+
+    @classmethod
+    def open(
+        cls, address: str, *, name: str, robot: Robot, placement: Placement, gravity: float
+    ) -> ServoArmPlant:
+        """The arm at a port: ``PORT``, or ``PORT@FILE`` with a calibration or an arm's file."""
+        path, *files = address.split("@")
+        calibration, described = None, None
+        for file in files:
+            if file.endswith(".toml"):
+                described = load_arm(file)
+            elif file.endswith(".json"):
+                calibration = Calibration.read(Path(file))
+            else:
+                raise BadValue(f"{file!r} is neither a calibration (.json) nor an arm (.toml)")
+        arm = described or arm_for(robot, cls.family)
+        if arm.family.protocol.name != cls.family:
+            raise Mismatch(f"{arm.name} has servos of {arm.family.protocol.name}, not {cls.family}")
+        return cls(name, path, arm, robot, calibration)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a user may set of it."""
+        return {"plant": self.settings}
+
+    @property
+    def missed(self) -> int:
+        """Answers that did not come, or were corrupt."""
+        return self.bus.missed
+
+    @property
+    def fault(self) -> str | None:  # type: ignore[override]
+        """Why the arm stands still, or None."""
+        if self.worker.error is not None:
+            return str(self.worker.error)
+        return None if self._again else self._stopped
+
+    def restart(self) -> None:
+        """Configure all servos again and go on."""
+        self._again = True
+
+    def read(self, now_ns: int) -> Sample:
+        """The last reading, as old as its oldest joint."""
+        state, sample, n = self._state.get(), self._sample, len(self._sample.q)
+        sample.time_ns = now_ns - (self._clock() - self._oldest_ns)
+        sample.motion[:] = state.value[: 2 * n]
+        if self._recorded is not None:
+            load, period, missed = self._recorded
+            load[:], period[0] = state.value[2 * n : 3 * n], state.value[-1]
+            missed[0] = self.missed
+        return sample
+
+    def write(self, command: Command, now_ns: int) -> None:
+        """Leave a command for the next cycle of the bus."""
+        self._brake = type(command) is Brake
+        self._torque.put(command.value)
+        self._commanded_ns = self._clock()
+
+    def record(self, stream: Channels) -> None:
+        """Publish the servos' own loads, the bus period and the count of missed answers."""
+        self._recorded = (
+            stream.channel("load", len(self._sample.q), "-"),
+            stream.channel("bus_period", 1, "s"),
+            stream.channel("bus_missed", 1, "-"),
+        )
+
+    def close(self) -> None:
+        """End the thread; the arm holds where it is, or is let go."""
+        self.worker.stop()
+        try:
+            if self.worker.error is None:
+                self._enter("free" if self.settings.release else "hold")
+        # the arm may have been unplugged meanwhile
+        except FileError:
+            pass
+        finally:
+            self.bus.close()
+
+    # Before the first tick
+
+    def _identify(self) -> list[ArmServo]:
+        """The servos that really answer, by their model numbers."""
+        found, missing = [], []
+        kinds = {kind.number: kind for kind in servo_models().values()}
+        for servo in self.arm.servos:
+            number = self.bus.read(servo.id, "model_number", TRIES)
+            kind = kinds.get(number if number is not None else -1)
+            if number is None:
+                missing.append(f"{servo.id} ({servo.joint})")
+            elif kind is None or kind.family is not self.arm.family:
+                raise Mismatch(f"servo {servo.id} at {self.path} is of unknown model {number}")
+            else:
+                found.append(replace(servo, model=kind))
+        if missing:
+            where = f"no answer from servo {', '.join(missing)} at {self.path}"
+            raise FileError(f"{where}: is the arm switched on, and is it the {self.arm.name}?")
+        return found
+
+    def _prepare(self) -> None:
+        """Switch every servo off and let it answer without delay."""
+        for servo in self.servos:
+            self.bus.write(servo.id, "torque_enable", 0)
+            if self.bus.read(servo.id, "return_delay_time", TRIES):
+                self.bus.write(servo.id, "return_delay_time", 0)
+
+    def _scan(self) -> Array:
+        """Position, velocity and load of every servo; all must answer."""
+        rows = np.full((len(self.servos), 3), np.nan)
+        for _ in range(TRIES):
+            for index, row in self._measure()[0].items():
+                rows[index] = row
+            if not np.isnan(rows).any():
+                return rows
+        silent = [self.servos[k].id for k in np.flatnonzero(np.isnan(rows[:, 0]))]
+        raise FileError(f"servo {silent[0]} at {self.path} does not tell its position")
+
+    # In the thread
+
+    def _measure(self) -> tuple[dict[int, Array], dict[int, Packet]]:
+        """One reading of all servos, by their place; who did not answer is missing."""
+        family = self.arm.family
+        first = family["present_position" if family.protocol is FEETECH else "present_current"]
+        last = family["present_load" if family.protocol is FEETECH else "present_position"]
+        size = last.at + last.size - first.at
+        packets = self.bus.sync_read([servo.id for servo in self.servos], first.at, size)
+        found = {}
+        names = ("present_position", "present_velocity")
+        for index, servo in enumerate(self.servos):
+            packet = packets.get(servo.id)
+            if packet is None:
+                continue
+            row = []
+            for name in (*names, last.name if family.protocol is FEETECH else first.name):
+                register = family[name]
+                start = register.at - first.at
+                row.append(register.decode(packet.data[start : start + register.size]))
+            found[index] = np.array(row, dtype=float)
+        by_place = {index: packets[self.servos[index].id] for index in found}
+        return found, by_place
+
+    def _serve(self, now_ns: int) -> None:
+        """One cycle of the bus."""
+        if self._again:
+            self._begin_again()
+        self._command(now_ns)
+        found, packets = self._measure()
+        taken_ns = self._clock()
+        for index, row in found.items():
+            self._reading[index] = row
+            self._read_ns[index] = taken_ns
+        self._judge(packets)
+        self._cycle += 1
+        if self._cycle % CHECK_CYCLES == 0 and self._driving not in ("", "free"):
+            self._check_one(self._cycle // CHECK_CYCLES % len(self.servos))
+        period, self._began_ns = (taken_ns - self._began_ns) * 1e-9, taken_ns
+        self._state.put(self._published(period))
+        self._oldest_ns = int(self._read_ns.min())
+
+    def _published(self, period: float) -> Array:
+        """Angles, speeds, loads and period of the bus, [rad], [rad/s], [-] and [s]."""
+        q, v, load = self.map.joints(self._reading)
+        return np.concatenate([q, v, load, [period]])
+
+    def _judge(self, packets: Mapping[int, Packet]) -> None:
+        """Count silence and alarms."""
+        feetech = self.arm.family.protocol is FEETECH
+        for index, servo in enumerate(self.servos):
+            packet = packets.get(index)
+            self._silences[index] = 0 if packet is not None else self._silences[index] + 1
+            if packet is not None:
+                alarm = packet.code & (0x7F if feetech else 0x80)
+                self._alarms[index] = self._alarms[index] + 1 if alarm else 0
+            who = f"servo {servo.id} ({servo.joint}) at {self.path}"
+            if self._silences[index] == MAX_MISSED_ANSWERS:
+                self._stop(f"{who} gave no answer {MAX_MISSED_ANSWERS} times in a row")
+            if self._alarms[index] == MAX_ALARMS and packet is not None:
+                code = packet.code
+                if not feetech:
+                    code = self.bus.read(servo.id, "hardware_error", TRIES) or 0
+                words = [word for bit, word in ALARMS.items() if code & bit] or [f"alarm {code}"]
+                self._stop(f"{who} reports {' and '.join(words)}")
+
+    def _check_one(self, index: int) -> None:
+        """Whether a servo still holds, and whether its bus watchdog has expired."""
+        servo = self.servos[index]
+        if self.bus.read(servo.id, "torque_enable") == 0:
+            who = f"servo {servo.id} ({servo.joint}) at {self.path}"
+            self._stop(f"{who} has switched itself off: it has restarted, or protects itself")
+
+    def _stop(self, reason: str) -> None:
+        self._stopped = self._stopped or reason
+
+    def _begin_again(self) -> None:
+        self._silences[:] = self._alarms[:] = 0
+        self._stopped, self._driving, self._again = None, "", False
+
+    def _command(self, now_ns: int) -> None:
+        """Send the torques, or hold still."""
+        torque = self._torque.get()
+        old = now_ns - self._commanded_ns > self.settings.patience * 1e9
+        if not self._commanded_ns:
+            return
+        if self._brake or old or self._stopped or not np.isfinite(torque.value).all():
+            wanted = "hold"
+        else:
+            wanted = self._drive()
+        if wanted != self._driving:
+            try:
+                self._enter(wanted)
+            except FileError as error:
+                # one servo is silent or refuses; the others hold
+                self._stop(str(error))
+                self._driving = wanted
+                return
+        if wanted != "hold":
+            self._push(self.map.servo_torques(torque.value), wanted)
+
+    def _drive(self) -> str:
+        if self.settings.drive != "auto":
+            return self.settings.drive
+        return "offset" if self.arm.family.protocol is FEETECH else "effort"
+
+    def _enter(self, state: str) -> None:
+        """Bring all servos into a state: hold, effort, offset or free."""
+        bus, feetech, missing = self.bus, self.arm.family.protocol is FEETECH, None
+        for index, servo in enumerate(self.servos):
+            try:
+                bus.write(servo.id, "torque_enable", 0)
+                if state == "free":
+                    continue
+                self._configure(servo, state, feetech)
+                here = round(float(self._reading[index, 0]))
+                bus.write(servo.id, "torque_enable", 1)
+                if state != "effort":
+                    bus.write(servo.id, "goal_position", here)
+            except BusGone:
+                raise
+            except FileError as error:
+                missing = missing or error
+        self._driving = state
+        if missing is not None:
+            raise missing
+
+    def _configure(self, servo: ArmServo, state: str, feetech: bool) -> None:
+        bus, cap = self.bus, self.settings.torque
+        if feetech:
+            bus.write(servo.id, "operating_mode", 2 if state == "effort" else 0)
+            bus.write(servo.id, "torque_limit", round(1000 * cap))
+            # stiff and undamped where the limit makes the torque; as LeRobot sets it to hold
+            gains = (32, 0) if state == "offset" else (16, 32)
+            for name, value in zip(("p_coefficient", "d_coefficient"), gains, strict=True):
+                bus.write(servo.id, name, value)
+            return
+        loop = servo.model.current_loop
+        modes = {"effort": 0 if loop else 16, "offset": 5 if loop else 4, "hold": 4}
+        bus.write(servo.id, "bus_watchdog", 0)
+        bus.write(servo.id, "operating_mode", modes[state])
+        if state != "effort":
+            bus.write(servo.id, "goal_pwm", round(885 * cap))
+        if state == "effort":
+            bus.write(servo.id, "bus_watchdog", WATCHDOG)
+
+    def _push(self, torque: Array, state: str) -> None:
+        """Send the servos' torques [N·m] in one or two packets."""
+        family, cap = self.arm.family, self.settings.torque
+        rows: dict[str, dict[int, bytes]] = {}
+        for index, servo in enumerate(self.servos):
+            share = min(max(float(torque[index] / self.map.stall[index]), -cap), cap)
+            name, row = self._row(index, servo, share, state)
+            rows.setdefault(name, {})[servo.id] = row
+        for name, values in rows.items():
+            self.bus.sync_write(family[name], values)
+
+    def _row(self, index: int, servo: ArmServo, share: float, state: str) -> tuple[str, bytes]:
+        """Register and bytes of one servo for a share of its stall torque."""
+        family, loop = self.arm.family, servo.model.current_loop
+        feetech = family.protocol is FEETECH
+        counts = round(share * servo.model.stall / servo.model.current) if loop else 0
+        if state == "effort":
+            if not feetech:
+                name, full = ("goal_current", counts) if loop else ("goal_pwm", round(885 * share))
+                return name, family[name].encode(full)
+            value = counts if loop else round(1000 * share)
+            return "goal_effort", family["goal_effort"].encode(value)
+        goal = round(float(self._reading[index, 0]) + math.copysign(self.settings.offset, share))
+        place = family["goal_position"].encode(min(max(goal, 0), STEPS - 1) if feetech else goal)
+        if feetech:
+            limit = family["torque_limit"].encode(abs(round(1000 * share)))
+            return "goal_position", place + bytes(4) + limit
+        # from the cap to the goal, with the profile registers as they are at power-on
+        cap = family["goal_pwm"].encode(885 if loop else abs(round(885 * share)))
+        current = family["goal_current"].encode(abs(counts))
+        return "goal_pwm", cap + current + bytes(12) + place
+
+
+class JointMap:
+    """Readings of servos as motion of joints, and torques of joints as those of servos.
+
+    Args:
+        servos: of the arm.
+        calibration: that they have stored, in their order.
+        robot: its model.
+    """
+
+    def __init__(
+        self, servos: list[ArmServo], calibration: list[JointCalibration], robot: Robot
+    ) -> None:
+        names, limits = list(robot.limits.names), robot.limits
+        self.joint = np.array([names.index(servo.joint) for servo in servos])
+        ratio = np.array([servo.ratio for servo in servos])
+        feetech = servos[0].model.family.protocol is FEETECH
+        # a Dynamixel servo turns round by itself
+        turned = [-1 if feetech and row.drive_mode else 1 for row in calibration]
+        self.sign = np.array([servo.sign for servo in servos]) * turned
+        self.count = np.bincount(self.joint, minlength=len(names))
+        self.middle = np.array([row.middle for row in calibration])
+        centre = (limits.lower + limits.upper)[self.joint] / 2.0
+        self._centre, self._ratio = centre, ratio
+        #: torque of each servo at stall, at its own shaft, [N·m]
+        self.stall = limits.torque[self.joint] / ratio / self.count[self.joint]
+        units = [VELOCITY_UNIT if not feetech else STEP for _ in servos]
+        self._speed = self.sign * units / ratio
+        full = [
+            1000.0
+            if feetech or not servo.model.current
+            else servo.model.stall / servo.model.current
+            for servo in servos
+        ]
+        self._load = self.sign / np.array(full)
+
+    def joints(self, reading: Array) -> tuple[Array, Array, Array]:
+        """Angles, speeds and loads (shares of the stall torque) of the joints."""
+        q = self._centre + self.sign * (reading[:, 0] - self.middle) * STEP / self._ratio
+        v, load = self._speed * reading[:, 1], self._load * reading[:, 2]
+        return self._mean(q), self._mean(v), self._mean(load)
+
+    def servo_torques(self, torque: Array) -> Array:
+        """Torque of each servo in its own direction, [N·m]."""
+        share: Array = self.sign * (torque / self.count)[self.joint] / self._ratio
+        return share
+
+    def _mean(self, values: Array) -> Array:
+        mean: Array = np.bincount(self.joint, values, len(self.count)) / self.count
+        return mean
+
+
+def read_calibration(bus: ServoBus, servos: list[ArmServo]) -> list[JointCalibration]:
+    """What the servos have stored."""
+    found = []
+    for servo in servos:
+        names = ("homing_offset", "min_position_limit", "max_position_limit")
+        values = [bus.read(servo.id, name, TRIES) for name in names]
+        turned = 0
+        if servo.model.family.protocol is not FEETECH:
+            turned = (bus.read(servo.id, "drive_mode", TRIES) or 0) & 1
+        if None in values:
+            raise FileError(f"servo {servo.id} at {bus.path} does not tell its calibration")
+        offset, low, high = (int(value or 0) for value in values)
+        found.append(JointCalibration(servo.id, turned, offset, low, high))
+    if all(row.range_min == 0 and row.range_max == STEPS - 1 for row in found):
+        where = f"the servos at {bus.path} are not calibrated"
+        raise Mismatch(f"{where}: run farhand arm calibrate, or LeRobot's lerobot-calibrate")
+    return found
+
+
+def check_calibration(stored: list[JointCalibration], file: Calibration, path: str) -> None:
+    """Refuse servos that have stored another calibration than a file's."""
+    by_id = {row.id: (name, row) for name, row in file.joints.items()}
+    for row in stored:
+        name, wanted = by_id.get(row.id, ("", None))
+        if wanted is None:
+            raise Mismatch(f"the calibration file has no servo {row.id}")
+        same = ("homing_offset", "range_min", "range_max")
+        if any(getattr(row, key) != getattr(wanted, key) for key in same):
+            raise Mismatch(
+                f"servo {row.id} ({name}) at {path} has stored another calibration than the file's"
+            )
+
+
+def arm_for(robot: Robot, family: str) -> ServoArm:
+    """The arm whose servos of a family move this robot."""
+    arms = [load_arm(name) for name in arm_names()]
+    mine = [arm for arm in arms if arm.family.protocol.name == family]
+    for arm in mine:
+        if arm.robot == robot.name:
+            return arm
+    known = ", ".join(arm.robot for arm in mine)
+    raise Mismatch(
+        f"no {family} arm is described for robot {robot.name}; there are: {known}. "
+        f"Describe yours in a file: {family}:PORT@ARM.toml"
+    )
+
+
+class FeetechPlant(ServoArmPlant):
+    """An arm of Feetech STS or HLS servos, such as the SO-101."""
+
+    family = "feetech"
+    robots: ClassVar[Mapping[str, str]] = {"leader": "so101-leader", "follower": "so101"}
+
+
+class DynamixelPlant(ServoArmPlant):
+    """An arm of Dynamixel X servos, such as Koch's."""
+
+    family = "dynamixel"
+    robots: ClassVar[Mapping[str, str]] = {"leader": "koch-leader", "follower": "koch"}

@@ -1,0 +1,105 @@
+"""A simulated arm on its bus in virtual time: the driver, byte for byte, without a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from farhand.plants.plant import Sample
+from farhand.plants.servo_arm.bus import LEAST_PATIENCE_S, ServoBus
+from farhand.plants.servo_arm.packets import BITS, Packet, Splitter
+from farhand.plants.servo_arm.plant import ServoArmPlant, ServoSettings
+from farhand.plants.servo_arm.simulated_arm import SimulatedServoBus
+
+HOST_NS = 300_000
+"""Time of host and adaptor per exchange, beside the bits on the line, [ns]; assumed: a USB adaptor
+with a poll of 125 µs, and a driver in Python."""
+
+
+class VirtualServoBus(ServoBus):
+    """Exchanges with a simulated bus that take the time of their bits, in virtual time.
+
+    Attributes:
+        now_ns: when the last exchange was over, [ns].
+    """
+
+    def __init__(self, bus: SimulatedServoBus) -> None:
+        self.simulated, self.path = bus, f"simulated {bus.arm.arm.name}"
+        self.family, self.protocol = bus.arm.arm.family, bus.protocol
+        self._splitter = Splitter(self.protocol, statuses=True)
+        self.answers = self.missed = 0
+        self.now_ns = bus.arm.world.now_ns
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def exchange(
+        self,
+        sent: bytes,
+        ids: Sequence[int],
+        size: int = 0,
+        *,
+        patient: bool = False,
+        wait: float | None = None,
+    ) -> dict[int, Packet]:
+        """See :meth:`ServoBus.exchange`."""
+        self._splitter.clear()
+        answers = self._feed(sent)
+        found = {one.id: one for one in self._splitter.feed(answers) if one.id in set(ids)}
+        self.answers += len(found)
+        self.missed += len(ids) - len(found)
+        # the driver waits for the last one in vain
+        if ids[-1] not in found:
+            self.now_ns += round(1e9 * LEAST_PATIENCE_S)
+        return found
+
+    def _send(self, raw: bytes) -> None:
+        self._feed(raw)
+
+    def _feed(self, sent: bytes) -> bytes:
+        bus, byte_ns = self.simulated, BITS * 1_000_000_000 // self.simulated.baud
+        self.now_ns += len(sent) * byte_ns
+        bus.arm.advance(self.now_ns)
+        answers = b"".join(one for _, found in bus.feed(sent, self.now_ns) for one in found)
+        self.now_ns += len(answers) * byte_ns + (HOST_NS if answers else 0)
+        return answers
+
+
+class VirtualServoPlant(ServoArmPlant):
+    """The driver of a servo arm on a simulated bus; its cycles run as time goes on.
+
+    Args:
+        name: of the plant in the rig.
+        bus: of the simulated arm.
+        settings: how torques are sent.
+    """
+
+    def __init__(
+        self, name: str, bus: SimulatedServoBus, settings: ServoSettings | None = None
+    ) -> None:
+        self.simulated = bus.arm
+        line = VirtualServoBus(bus)
+        super().__init__(
+            name,
+            line.path,
+            bus.arm.arm,
+            bus.arm.robot,
+            settings=settings,
+            bus=line,
+            clock=lambda: line.now_ns,
+        )
+        self._line = line
+        # configuring took some time, the tick begins at zero
+        self._ahead_ns = line.now_ns
+
+    def _start(self) -> None:
+        """No thread: reads run the cycles."""
+
+    def read(self, now_ns: int) -> Sample:
+        """The last reading before ``now_ns``."""
+        now_ns += self._ahead_ns
+        while self._line.now_ns < now_ns:
+            self.worker.calls += 1
+            self._serve(self._line.now_ns)
+        sample = super().read(now_ns)
+        sample.time_ns -= self._ahead_ns
+        return sample
