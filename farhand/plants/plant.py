@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -119,6 +119,8 @@ class Plant(ABC):
     address_hint: ClassVar[str] = ""
     #: robot that represents the plant in the world; None for the rig's own robot
     stand_in: ClassVar[str | None] = None
+    #: robots that an arm is taken for, by role, where the user names none
+    robots: ClassVar[Mapping[str, str]] = {}
     period_ns: int = 1_000_000  #: how often the device makes a new sample, [ns]
     #: why the machine has switched itself off, or None; an attribute or a property
     fault: str | None = None

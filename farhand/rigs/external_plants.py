@@ -73,6 +73,12 @@ def leader_robot(plant: str, robot: str) -> str:
     return robot if kind is None else kind.stand_in or robot
 
 
+def robot_for(plant: str, role: str, robot: str) -> str:
+    """The robot that a machine is taken for in this role; ``robot`` where its driver names none."""
+    kind = plant_class(plant)
+    return robot if kind is None else kind.robots.get(role, robot)
+
+
 def open_plant(
     plant: str, name: str, world: World, robot: Robot, placement: Placement, gravity: float
 ) -> Plant | None:

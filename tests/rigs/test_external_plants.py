@@ -161,7 +161,7 @@ class Standing(Plant):
 
     def __init__(self, name, address, robot):
         self.name, self.address, self.actuated = name, address, robot.actuated
-        self.sample, self.torques = Sample(6, 6), 0
+        self.sample, self.torques = Sample(len(robot.home), len(robot.home)), 0
         self.sample.q[:] = robot.home
         self.sample.set_wrench([0.0] * 6)
 
@@ -215,3 +215,18 @@ def test_a_robot_named_as_a_plant_is_answered_with_the_parameter_for_robots(plan
     settings = [("rig.follower_plant", plant)]
     with pytest.raises(BadValue, match=r"not a plant: .* rig\.follower_robot"):
         build_rig("dual-arm", Options(settings=settings, clock=Fast()))
+
+
+def test_a_driver_names_the_robots_that_it_drives_unless_the_user_does(tmp_path, monkeypatch):
+    """So that ``--follower NAME:PORT`` is enough for a pair."""
+    kind = PLANT + '    robots = {"leader": "koch-leader", "follower": "koch"}\n'
+    (tmp_path / "named_plants.py").write_text(kind)
+    monkeypatch.syspath_prepend(tmp_path)
+    point = EntryPoint("named", "named_plants:Standing", "farhand.plants")
+    monkeypatch.setitem(plugins.found("farhand.plants"), "named", point)
+    settings = [("rig.leader_plant", "named:A"), ("rig.follower_plant", "named:B")]
+    for more, follower in (([], "koch"), ([("rig.follower_robot", "vx300s")], "vx300s")):
+        rig = build_rig("pair", Options(settings=[*settings, *more], clock=Fast()))
+        names = [placed.robot.name for placed in rig.world.placed.values()]
+        assert names == ["koch-leader", follower]
+        rig.close()

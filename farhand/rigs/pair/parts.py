@@ -28,6 +28,7 @@ from farhand.loop.station import Station
 from farhand.mapping.joint_map import JointMapping
 from farhand.parameters import parameter
 from farhand.plants import Brake, Plant
+from farhand.rigs import external_plants
 from farhand.rigs.pair.scenarios import WALL_AHEAD
 from farhand.rigs.rig import SIMULATED, configure
 from farhand.robots import Placement, Robot, is_robot, load_robot
@@ -178,6 +179,9 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
         if plant != SIMULATED and (is_robot(plant) or ":" not in plant):
             setattr(shape, f"{role}_robot", plant)
             setattr(shape, f"{role}_plant", SIMULATED)
+        elif not any(path == f"rig.{role}_robot" for path, _ in settings):
+            name = external_plants.robot_for(plant, role, getattr(shape, f"{role}_robot"))
+            setattr(shape, f"{role}_robot", name)
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
     robots = {role: load_robot(name).edited(disable_contacts) for role, name in names.items()}
     for role, robot in robots.items():
