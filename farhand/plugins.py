@@ -22,6 +22,7 @@ BUILT_IN = {
         "ur": f"{DRIVERS}.ur:UrPlant",
         "spacemouse": f"{DRIVERS}.spacemouse:SpaceMousePlant",
         "gamepad": f"{DRIVERS}.gamepad:GamepadPlant",
+        "damiao": "farhand.plants.damiao.plant:DamiaoPlant",
     }
 }
 """Entry points of the library that must work even if its installed metadata are out of date."""

@@ -36,7 +36,8 @@ class MotorJoint:
     ratio: float = 1.0  #: joint per motor, [rad/rad] or [m/rad]; negative if it turns against it
     zero: float = 0.0  #: of the joint where the motor is at zero, [rad] or [m]
     limits: tuple[float, float] | None = None  #: of the joint; those of the robot by default
-    brake: float = 1.0  #: kd of a stop by the motor, [N·m·s/rad]
+    hold_kp: float = 10.0  #: with which it holds by itself, [N·m/rad]
+    hold_kd: float = 0.3  #: [N·m·s/rad]
 
     @cached_property
     def ranges(self) -> Ranges:
@@ -53,6 +54,7 @@ class MotorArm:
     bit_rate: int = 1_000_000  #: [bit/s]
     data_bit_rate: int = 5_000_000  #: of the data in FD frames, [bit/s]
     timeout: float = 0.1  #: after which a motor without frames stops, [s]
+    rate: float = 500.0  #: cycles of the bus, in each of which every motor is asked, [Hz]
     source: str = field(default="", compare=False)  #: the file, for messages
 
     @cached_property
@@ -89,17 +91,23 @@ def load_arm(name: str) -> MotorArm:
         known = ", ".join(KNOWN)
         raise FileError(f"{name!r} is neither an arm ({known}) nor a toml file of one")
     table = load_toml(path)
-    allowed = {"robot", "motor", "bit_rate", "data_bit_rate", "timeout", "brake"}
+    allowed = {
+        "robot",
+        "motor",
+        "bit_rate",
+        "data_bit_rate",
+        "timeout",
+        "rate",
+        "hold_kp",
+        "hold_kd",
+    }
     known_keys(table, allowed, path.name)
     rows = table.get("motor", [])
     if not isinstance(rows, list) or not rows:
         raise BadValue(f"{path.name} needs a [[motor]] for every joint")
-    brakes = table.get("brake", [1.0] * len(rows))
-    if not isinstance(brakes, list) or len(brakes) != len(rows):
-        raise BadValue(f"{path.name}: brake needs {len(rows)} numbers, one per motor")
     motors = tuple(
-        _motor(section(row, "motor"), brake, path.name)
-        for row, brake in zip(rows, brakes, strict=True)
+        _motor(section(row, "motor") | gains, path.name)
+        for row, gains in zip(rows, _gains(table, len(rows), path.name), strict=True)
     )
     _check_identifiers(motors, path.name)
     return MotorArm(
@@ -108,13 +116,27 @@ def load_arm(name: str) -> MotorArm:
         int(_number(table, "bit_rate", 1e6, 1e4, 1e6, "bit/s")),
         int(_number(table, "data_bit_rate", 5e6, 1e4, 8e6, "bit/s")),
         _number(table, "timeout", 0.1, 0.001, 10.0, "s"),
+        _number(table, "rate", 500.0, 10.0, 2000.0, "Hz"),
         path.name,
     )
 
 
-def _motor(row: dict[str, Any], brake: Any, where: str) -> MotorJoint:
-    names = {one.name for one in fields(MotorJoint)} - {"brake"}
-    known_keys(row, names, f"a motor of {where}")
+def _gains(table: dict[str, Any], count: int, where: str) -> list[dict[str, Any]]:
+    """Gains of holding, for each motor."""
+    rows: list[dict[str, Any]] = [{} for _ in range(count)]
+    for key in ("hold_kp", "hold_kd"):
+        values = table.get(key)
+        if values is None:
+            continue
+        if not isinstance(values, list) or len(values) != count:
+            raise BadValue(f"{where}: {key} needs {count} numbers, one per motor")
+        for row, value in zip(rows, values, strict=True):
+            row[key] = value
+    return rows
+
+
+def _motor(row: dict[str, Any], where: str) -> MotorJoint:
+    known_keys(row, {one.name for one in fields(MotorJoint)}, f"a motor of {where}")
     for key in ("joint", "id", "model"):
         if key not in row:
             raise BadValue(f"a motor of {where} has no {key}")
@@ -137,7 +159,8 @@ def _motor(row: dict[str, Any], brake: Any, where: str) -> MotorJoint:
         ratio,
         _number(row, "zero", 0.0, -1e3, 1e3, "", what),
         None if limits is None else (float(limits[0]), float(limits[1])),
-        _number({"brake": brake}, "brake", 1.0, 0.0, frames.KD_MAX, "N·m·s/rad", what),
+        _number(row, "hold_kp", 10.0, 0.0, frames.KP_MAX, "N·m/rad", what),
+        _number(row, "hold_kd", 0.3, 0.0, frames.KD_MAX, "N·m·s/rad", what),
     )
     # an unknown model is refused here, before anything moves
     _ = motor.ranges

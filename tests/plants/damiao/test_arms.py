@@ -36,7 +36,7 @@ def test_an_openarm_opens_its_gripper_by_44_mm_in_a_sixth_of_a_turn() -> None:
         (ONE + "limits = [1.0, -1.0]\n", "[smallest, largest]"),
         (ONE + '[[motor]]\njoint = "joint2"\nid = 0x11\nmodel = "DM8009"\n', "is also of joint1"),
         ("timeout = 0.0\n" + ONE, "timeout"),
-        ("brake = [1.0, 2.0]\n" + ONE, "brake needs 1 numbers"),
+        ("hold_kp = [1.0, 2.0]\n" + ONE, "hold_kp needs 1 numbers"),
     ],
 )
 def test_a_file_with_a_mistake_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
