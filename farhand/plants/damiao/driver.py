@@ -121,14 +121,17 @@ class DamiaoDriver:
         for motor in self.arm.motors:
             self.write(motor, Register.MODE, Mode.MIT)
             self.write(motor, Register.TIMEOUT, self.arm.timeout / frames.TIMEOUT_UNIT)
-            if not self._order(motor, Order.CLEAR) or not self._order(motor, Order.ENABLE):
+            self._order(motor, Order.CLEAR)
+        # quickly, because the first waits for commands from now on
+        for motor in self.arm.motors:
+            if not self._order(motor, Order.ENABLE):
                 raise FileError(f"motor {motor.id:#x} ({motor.joint}) cannot be switched on")
         self.fault = None
         self._silences[:] = self._asked[:] = 0
         self._shared[:] = False
         self._held = None
         # answers that come late are not those of the first cycle
-        while self.wire.receive(0.01) is not None:
+        while self.wire.receive(0.002) is not None:
             pass
 
     def disable(self) -> None:

@@ -65,6 +65,8 @@ class DamiaoPlant(Plant):
         self._recorded: tuple[Array, Array, Array] | None = None
         try:
             self.driver.connect()
+            # the model may be compiled at its first use; that must not keep the motors waiting
+            self._weight(self.driver.q)
             self.driver.enable()
         except FarhandError:
             wire.close()
