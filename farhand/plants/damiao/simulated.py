@@ -214,6 +214,7 @@ class SimulatedArm:
         line: the bus.
         host: the node of the program that commands the motors.
         received: what the host has received: when [ns], and the frame.
+        push: torque on the joints from outside, [N·m] or [N].
     """
 
     def __init__(
@@ -247,6 +248,7 @@ class SimulatedArm:
         self._nodes = [self._node(motor) for motor in self.motors]
         self.line.nodes = [self.host, *self._nodes]
         self.now_ns = 0
+        self.push = np.zeros(len(self.motors))
         self._filtered = np.zeros(len(self.motors))
         self._broken = False
         self._resting = True
@@ -299,7 +301,7 @@ class SimulatedArm:
         self._resting = self._resting and not on
         torques = np.array([motor.torque for motor in self.motors])
         # a motor's torque acts on the joint over the ratio: the powers are equal
-        self.port.torque[:] = torques / ratios
+        self.port.torque[:] = torques / ratios + self.push
         if self._resting:
             self.world.now_ns += self.world.step_ns
         else:
