@@ -24,6 +24,7 @@ BUILT_IN = {
         "gamepad": f"{DRIVERS}.gamepad:GamepadPlant",
         "feetech": "farhand.plants.servo_arm.plant:FeetechPlant",
         "dynamixel": "farhand.plants.servo_arm.plant:DynamixelPlant",
+        "damiao": "farhand.plants.damiao.plant:DamiaoPlant",
     }
 }
 """Entry points of the library that must work even if its installed metadata are out of date."""

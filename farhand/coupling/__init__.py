@@ -5,6 +5,8 @@ from farhand.coupling.admittance import Admittance
 from farhand.coupling.coupling import NEEDS, PROPERTIES, Coupling
 from farhand.coupling.four_channel import FourChannel, FourChannelSensorless
 from farhand.coupling.none import NoCoupling
+from farhand.coupling.openarm import OpenArm
+from farhand.coupling.openarm_four_channel import OpenArmFourChannel
 from farhand.coupling.position_force import PositionForce
 from farhand.coupling.position_position import PositionPosition
 from farhand.coupling.side import Effort, Side
@@ -25,6 +27,8 @@ LAWS: dict[str, type[Coupling]] = {
         FourChannelSensorless,
         VirtualConstraints,
         Admittance,
+        OpenArm,
+        OpenArmFourChannel,
     )
 }
 """The laws of the library, and those registered, by name on the command line."""
@@ -42,6 +46,8 @@ __all__ = [
     "FourChannel",
     "FourChannelSensorless",
     "NoCoupling",
+    "OpenArm",
+    "OpenArmFourChannel",
     "PositionForce",
     "PositionPosition",
     "Side",

@@ -48,6 +48,10 @@ class Spring:
         self._K = self._port.spread(self.stiffness, self.rotational_stiffness)
         self._D = self._port.spread(self.damping, self.rotational_damping)
 
+    def gains(self, stiffness: Array, damping: Array) -> None:
+        """Pull with one stiffness and damping per axis, until the next refresh."""
+        self._K, self._D = stiffness, damping
+
     def pull(self, error: Array, rate: Array) -> Array:
         """The wrench on the follower for an error and its rate; the array is reused."""
         wrench = self.wrench

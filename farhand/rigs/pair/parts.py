@@ -22,7 +22,15 @@ from farhand.arm import Arm
 from farhand.control.joint.assists import FrictionFeedForward
 from farhand.control.tool.torque import TorqueController
 from farhand.control.trajectory.paths import HandPath, Move
-from farhand.coupling import Admittance, Coupling, PositionForce, Spring, SpringCoupling
+from farhand.coupling import (
+    Admittance,
+    Coupling,
+    OpenArm,
+    OpenArmFourChannel,
+    PositionForce,
+    Spring,
+    SpringCoupling,
+)
 from farhand.coupling.port import SPACES
 from farhand.errors import Mismatch
 from farhand.friction import make
@@ -278,6 +286,9 @@ def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
     if issubclass(law, Admittance):
         more |= {"mass": linear / omega, "inertia": angular / omega}
         more |= {"damping": 0.2 * linear, "rotational_damping": 0.2 * angular}
+    if issubclass(law, OpenArm | OpenArmFourChannel):
+        names = {robot.name for robot in arms.robots.values()}
+        more["published"] = names == {"openarm"} and shape.space == "joints"
     return law(**more)
 
 

@@ -1,0 +1,234 @@
+"""The simulated bus for real clients: as a serial adaptor on a pseudo-terminal, or by multicast."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import select
+import time
+import tty
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from farhand.errors import BadValue, FileError
+from farhand.plants.damiao.line import CanFrame
+from farhand.plants.damiao.simulated import SimulatedArm
+from farhand.plants.damiao.wires import open_bus
+
+GROUP = "239.74.163.2"
+"""Multicast group that clients of python-can use by default."""
+
+IDLE_NS = 1_000_000
+"""Longest wait for a client between two steps of the simulation, [ns]."""
+
+MAX_BEHIND_NS = 50_000_000
+"""How far the simulation may be behind the clock before it gives the time up, [ns]."""
+
+MAX_LINE = 256
+"""Bytes of a line without an end that are kept."""
+
+FD_LENGTHS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64)
+
+
+class Adaptor(Protocol):
+    """What clients see of the bus."""
+
+    where: str  #: how clients reach it
+
+    def read(self, timeout: float) -> list[CanFrame]:
+        """Frames of clients, waited for at most ``timeout`` [s]."""
+
+    def write(self, frame: CanFrame) -> None:
+        """Show a frame to clients."""
+
+    def close(self) -> None:
+        """Take it away."""
+
+
+class SlcanAdaptor:
+    """A serial CAN adaptor, in the text protocol of Lawicel, on a pseudo-terminal.
+
+    It sends frames while a client has opened its channel, and no acknowledgements of commands, as
+    the firmware of CANable adaptors.
+
+    Args:
+        path: of a symbolic link to the terminal, or empty for none.
+    """
+
+    def __init__(self, path: str = "") -> None:
+        self._link = Path(path) if path else None
+        if self._link is not None and (self._link.exists() and not self._link.is_symlink()):
+            raise FileError(f"{path} exists and is no link: choose another path for --at")
+        self._master, self._slave = os.openpty()
+        tty.setraw(self._slave)
+        os.set_blocking(self._master, False)
+        terminal = os.ttyname(self._slave)
+        self.where = path or terminal
+        self._text, self._open = b"", False
+        if self._link is not None:
+            try:
+                self._link.unlink(missing_ok=True)
+                self._link.symlink_to(terminal)
+            except OSError as error:
+                self._link = None
+                self.close()
+                raise FileError(f"cannot make the link {path}: {error.strerror}") from None
+
+    def read(self, timeout: float) -> list[CanFrame]:
+        """Frames of whole lines; other lines are obeyed."""
+        if not select.select([self._master], [], [], max(0.0, timeout))[0]:
+            return []
+        try:
+            self._text += os.read(self._master, 1 << 16)
+        except OSError:
+            return []
+        *lines, rest = self._text.split(b"\r")
+        self._text = rest[-MAX_LINE:]
+        found = [self._obey(line) for line in lines]
+        return [frame for frame in found if frame is not None]
+
+    def write(self, frame: CanFrame) -> None:
+        """A frame as a line, if a client has opened the channel."""
+        if self._open:
+            kind = "b" if frame.fd else "t"
+            length = FD_LENGTHS.index(len(frame.data))
+            self._say(f"{kind}{frame.id:03X}{length:X}{frame.data.hex().upper()}\r".encode())
+
+    def close(self) -> None:
+        """Remove the link and close the terminal."""
+        if self._link is not None and self._link.is_symlink():
+            self._link.unlink()
+        os.close(self._slave)
+        os.close(self._master)
+
+    def _say(self, raw: bytes) -> None:
+        try:
+            os.write(self._master, raw)
+        except BlockingIOError:
+            # nobody reads: a real adaptor loses frames as well
+            pass
+
+    def _obey(self, line: bytes) -> CanFrame | None:
+        kind, rest = line[:1].decode("latin-1"), line[1:].decode("latin-1")
+        if kind in ("O", "L"):
+            self._open = True
+        elif kind == "C":
+            self._open = False
+        elif kind == "V":
+            self._say(b"V1013\r")
+        elif kind == "N":
+            self._say(b"NFARH\r")
+        elif kind == "F":
+            self._say(b"F00\r")
+        elif kind in ("t", "d", "b") and self._open:
+            try:
+                length = FD_LENGTHS[int(rest[3], 16)]
+                data = bytes.fromhex(rest[4 : 4 + 2 * length])
+                if len(data) == length:
+                    return CanFrame(int(rest[:3], 16), data, kind != "t")
+            except (ValueError, IndexError):
+                pass
+            self._say(b"\a")
+        elif kind not in ("", "S", "s", "Y", "Z", "T", "D", "B", "r", "R"):
+            self._say(b"\a")
+        return None
+
+
+class MulticastAdaptor:
+    """A group on the network that clients of python-can join as ``udp_multicast``.
+
+    Args:
+        group: its address.
+    """
+
+    def __init__(self, group: str = "") -> None:
+        group = group or GROUP
+        try:
+            right = ipaddress.ip_address(group).is_multicast
+        except ValueError:
+            right = False
+        if not right:
+            raise BadValue(f"{group!r} is no multicast address: use one such as {GROUP}")
+        self.where = group
+        self._can, self._bus = open_bus("udp_multicast", group)
+        # the group returns what was sent to it
+        self._own: deque[CanFrame] = deque(maxlen=256)
+
+    def read(self, timeout: float) -> list[CanFrame]:
+        """Frames of clients with standard identifiers."""
+        found = []
+        try:
+            message = self._bus.recv(max(0.0, timeout))
+            while message is not None:
+                if not (message.is_extended_id or message.is_remote_frame):
+                    data = bytes(message.data)
+                    frame = CanFrame(message.arbitration_id, data, message.is_fd)
+                    if frame in self._own:
+                        self._own.remove(frame)
+                    else:
+                        found.append(frame)
+                message = self._bus.recv(0.0)
+        except self._can.CanError:
+            # not a frame: somebody else uses the group
+            pass
+        return found
+
+    def write(self, frame: CanFrame) -> None:
+        """Send a frame to the group."""
+        self._own.append(frame)
+        self._bus.send(
+            self._can.Message(
+                arbitration_id=frame.id,
+                data=frame.data,
+                is_extended_id=False,
+                is_fd=frame.fd,
+                bitrate_switch=frame.fd,
+            )
+        )
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._bus.shutdown()
+
+
+ADAPTORS: dict[str, Callable[[str], Adaptor]] = {
+    "slcan": SlcanAdaptor,
+    "udp_multicast": MulticastAdaptor,
+}
+"""What can-sim offers, by the name of the interface in python-can."""
+
+
+class Server:
+    """Runs a simulated arm in wall time for the clients of an adaptor.
+
+    Attributes:
+        heard: frames of clients.
+        lost_ns: time that the simulation gave up because the machine was too slow, [ns].
+    """
+
+    def __init__(self, arm: SimulatedArm, adaptor: Adaptor) -> None:
+        self.arm, self.adaptor = arm, adaptor
+        self.heard = self.lost_ns = 0
+
+    def run(self, seconds: float = float("inf"), going: Callable[[], bool] = lambda: True) -> None:
+        """Run for ``seconds`` [s] of simulated time, or until ``going`` is false."""
+        arm, adaptor = self.arm, self.adaptor
+        end_ns = arm.now_ns + seconds * 1e9
+        zero_ns = time.monotonic_ns() - arm.now_ns
+        while arm.now_ns < end_ns and going():
+            now_ns = time.monotonic_ns() - zero_ns
+            behind_ns = now_ns - arm.now_ns
+            if behind_ns > MAX_BEHIND_NS:
+                self.lost_ns += behind_ns - MAX_BEHIND_NS
+                zero_ns += behind_ns - MAX_BEHIND_NS
+                now_ns = arm.now_ns + MAX_BEHIND_NS
+            arm.advance(now_ns)
+            while arm.received:
+                adaptor.write(arm.received.popleft()[1])
+            next_ns = arm.line.next_ns()
+            wait_ns = IDLE_NS if next_ns is None else min(IDLE_NS, next_ns - now_ns)
+            for frame in adaptor.read(wait_ns * 1e-9):
+                self.heard += 1
+                arm.host.put(frame, max(arm.now_ns, time.monotonic_ns() - zero_ns))

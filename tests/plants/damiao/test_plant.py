@@ -1,0 +1,100 @@
+"""The plant of a Damiao arm, against the simulated motors through python-can."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from farhand.arm import Arm
+from farhand.errors import BadValue, FileError
+from farhand.plants import Brake, JointTorque
+from farhand.plants.damiao.arms import load_arm
+from farhand.plants.damiao.frames import Status
+from farhand.plants.damiao.plant import DamiaoPlant
+from farhand.plants.damiao.server import SlcanAdaptor
+from farhand.plants.damiao.simulated import SimulatedArm
+from farhand.plants.damiao.wires import PythonCanWire
+from farhand.robots import Placement, load_robot
+from tests.plants.damiao.test_server import served
+
+ROBOT = load_robot("openarm")
+# a busy machine must not run into the motors' own time-out here
+PATIENT = replace(load_arm("openarm"), timeout=5.0, rate=100.0)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30.0
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert condition()
+
+
+@pytest.fixture
+def driven(tmp_path: Path) -> Iterator[tuple[DamiaoPlant, SimulatedArm]]:
+    path = str(tmp_path / "adaptor")
+    with served(SlcanAdaptor(path)) as arm:
+        plant = DamiaoPlant("follower", PATIENT, PythonCanWire("slcan", path), ROBOT)
+        try:
+            yield plant, arm
+        finally:
+            plant.close()
+            until(lambda: arm.motors[0].status is Status.DISABLED)
+
+
+def weight() -> JointTorque:
+    """What carries the arm at home."""
+    arm, command = Arm.of(ROBOT), JointTorque(8)
+    arm.update(ROBOT.home, np.zeros(8))
+    command.value[:] = arm.gravity
+    return command
+
+
+def test_the_plant_holds_drives_and_reports_a_motor_that_gets_too_hot(
+    driven: tuple[DamiaoPlant, SimulatedArm],
+) -> None:
+    """It holds before the first command and after a fault, and comes back by a restart."""
+    plant, arm = driven
+    until(lambda: arm.motors[1].command.kp > 49.0)
+    assert plant.fault is None and {motor.status for motor in arm.motors} == {Status.ENABLED}
+    sample = plant.read(time.monotonic_ns())
+    np.testing.assert_allclose(sample.q, arm.q, atol=0.02)
+    assert sample.wrench is None and plant.actuated.all()
+
+    carried = weight()
+
+    def gets_torque() -> bool:
+        plant.write(carried, 0)
+        command = arm.motors[1].command
+        return command.kp == 0.0 and abs(command.torque - carried.value[1]) < 0.03
+
+    until(gets_torque)
+    plant.write(Brake(8), 0)
+    until(lambda: arm.motors[6].command.kp > 9.0)
+    arm.motors[4].temperature = 130.0
+    until(lambda: plant.fault is not None)
+    assert plant.fault is not None and "0x5 (joint5) is off: motor too hot" in plant.fault
+    arm.motors[4].temperature = 30.0
+    plant.restart()
+    until(lambda: arm.motors[4].status is Status.ENABLED)
+    assert plant.fault is None
+
+
+def test_an_address_says_interface_and_channel(tmp_path: Path) -> None:
+    """What is wrong with it is said in one line, before anything moves."""
+
+    def opened(address: str) -> None:
+        DamiaoPlant.open(address, name="follower", robot=ROBOT, placement=Placement(), gravity=9.81)
+
+    with pytest.raises(BadValue, match="lacks a channel: write damiao:INTERFACE:CHANNEL"):
+        opened("slcan")
+    with pytest.raises(FileError, match="cannot open the CAN bus slcan:"):
+        opened(f"slcan:{tmp_path}/nothing")
+    with pytest.raises(FileError, match="cannot open the CAN bus telepathy:can0"):
+        opened("telepathy:can0")
+    with pytest.raises(FileError, match="neither an arm"):
+        opened("slcan:/dev/null:mine.toml")
