@@ -286,14 +286,21 @@ class Client:
         return self._command("set", f"{station}.target.{kind}", values)
 
     def end(self) -> None:
-        """End the session, and wait until it is gone."""
+        """End the session, and wait until it is gone.
+
+        A process that was started here and does not end within a minute is killed.
+        """
         with contextlib.suppress(SessionGone, OSError), self._lock:
             self._command("end")
             self._socket.settimeout(END_TIMEOUT_S)
             while self._socket.recv(MAX_MESSAGE_BYTES):
                 pass
         if self._process is not None:
-            self._process.wait()
+            try:
+                self._process.wait(END_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
 
     def close(self) -> None:
         """Detach; the session goes on."""

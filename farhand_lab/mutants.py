@@ -53,7 +53,7 @@ TESTS = {
     "kernels.py": ("test_arm.py", "test_compiled.py"),
     "rigid_body.py": ("test_arm.py", "test_compiled.py"),
     "rigs/pair": ("rigs/test_pair*.py",),
-    "robots/gripper.py": ("robots/test_*grippers.py", "robots/test_gripper.py"),
+    "robots/gripper.py": ("robots/test_*gripper*.py",),
     "running/serving.py": ("running/test_serving*.py",),
     "client.py": ("test_client.py", "running/test_serving*.py"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import select
 import socket
+import subprocess
 import threading
 
 import numpy as np
@@ -151,6 +152,16 @@ def test_a_client_that_was_closed_says_so(served):
     session.close()
     with pytest.raises((SessionGone, FarhandError, ValueError)):
         session.latest("follower", "q")
+
+
+def test_a_session_of_ours_that_does_not_end_is_killed(served, monkeypatch):
+    """A program that leaves its ``with`` block does not wait for ever."""
+    monkeypatch.setattr(client, "END_TIMEOUT_S", 0.2)
+    stuck = subprocess.Popen(["sleep", "600"])
+    with attach("test") as session:
+        session._process = stuck
+        session._command = lambda name: None
+    assert stuck.poll() is not None
 
 
 def test_an_interrupt_while_a_session_starts_leaves_no_process(served, tmp_path, monkeypatch):
