@@ -41,7 +41,8 @@ HELP_ORDER = (
         "soak",
     ),
     *("doctor", "gallery", "stability", "ft", "friction", "ik", "learn", "perform"),
-    *("info", "plot", "replay", "recover", "export", "ur-sim", "servo-sim", "can-sim"),
+    *("info", "plot", "replay", "recover", "export", "arm"),
+    *("ur-sim", "servo-sim", "can-sim"),
 )
 """The built-in commands as ``farhand --help`` lists them; those of other packages come after."""
 

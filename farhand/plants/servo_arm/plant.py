@@ -3,8 +3,10 @@ r"""An arm of smart servos as a plant that takes joint torques.
 How a torque gets into a servo depends on what the servo has (``plant.drive``):
 
 ``effort``
-    A current loop takes it as a current. A servo without one takes it as a share of its supply;
-    the back-EMF is then part of the model's viscous friction.
+    A servo without a current loop takes it as a share of its supply. The back-EMF then resists
+    motion, which the robot's model has as viscous friction. A current loop takes the torque as a
+    current, less the same resistance, so that the arm moves as its model does and momentum
+    observers are right; what the rig feeds forward against friction takes it away again.
 
 ``offset``
     A position servo is sent a goal that is ``plant.offset`` beyond where it is, on the side of the
@@ -67,7 +69,7 @@ class ServoSettings:
     """How torques are sent."""
 
     drive: str = parameter("auto", "-", "how a torque gets into a servo", choices=DRIVES)
-    torque: float = parameter(0.5, "-", "largest share of the stall torques", 0.0, 1.0)
+    torque: float = parameter(0.8, "-", "largest share of the stall torques", 0.0, 1.0)
     offset: float = parameter(100.0, "steps", "goal beyond the position, for offset", 10.0, 1000.0)
     patience: float = parameter(0.1, "s", "oldest command that is repeated", 0.01, 1.0)
     release: bool = parameter(False, "-", "whether the arm is let go at the end")
@@ -413,7 +415,10 @@ class ServoArmPlant(Plant):
         family, cap = self.arm.family, self.settings.torque
         rows: dict[str, dict[int, bytes]] = {}
         for index, servo in enumerate(self.servos):
-            share = min(max(float(torque[index] / self.map.stall[index]), -cap), cap)
+            share = float(torque[index] / self.map.stall[index])
+            if state == "effort" and servo.model.current_loop:
+                share -= float(self.map.back[index] * self._reading[index, 1])
+            share = min(max(share, -cap), cap)
             name, row = self._row(index, servo, share, state)
             rows.setdefault(name, {})[servo.id] = row
         for name, values in rows.items():
@@ -468,6 +473,10 @@ class JointMap:
         self.stall = limits.torque[self.joint] / ratio / self.count[self.joint]
         units = [VELOCITY_UNIT if not feetech else STEP for _ in servos]
         self._speed = self.sign * units / ratio
+        # share of the stall torque per count of speed
+        viscous = robot.compile().dof_damping[self.joint] / ratio**2 / self.count[self.joint]
+        top = limits.velocity[self.joint] * ratio
+        self.back = np.minimum(1.0 / top, viscous / self.stall) * units
         full = [
             1000.0
             if feetech or not servo.model.current

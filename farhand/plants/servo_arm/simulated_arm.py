@@ -45,8 +45,8 @@ HAND = (300.0, 15.0, 1.0, 0.05)
 """Stiffness and damping of the hand, and those of its turn, [N/m], [N·s/m], [N·m/rad], [N·m·s/rad];
 of a hand that holds a small handle loosely: assumed."""
 
-HAND_PAUSE_S, HAND_STAYS_S = 3.0, 6.0
-"""When the hand begins to move after the arm is switched on, and when it goes back, [s]."""
+HAND_STAYS_S = 6.0
+"""When the hand goes back after it has begun to move, [s]."""
 
 LOG_STEPS = 100
 LATE_NS = 20_000_000
@@ -119,7 +119,7 @@ class SimulatedArm:
         self.calibration = self._calibrate(calibrated)
         self.wall: Wall | None = None
         self.hand: ImpedanceHand | None = None
-        self._reach = 0.0
+        self._grip = 0.0, 0.0
         #: mean force of each touch on the tool along x, every tenth of a second, [N]
         self.forces: dict[str, list[float]] = {}
         self._sums: dict[str, float] = {}
@@ -134,9 +134,9 @@ class SimulatedArm:
         self.supported = False
         self.port.brake(False)
         if self.hand is not None:
-            start, way = 1e-9 * self.world.now_ns + HAND_PAUSE_S, (self._reach, 0.0, 0.0)
-            back = (-self._reach, 0.0, 0.0)
-            moves = (Move(start, 2.0, way), Move(start + HAND_STAYS_S, 2.0, back))
+            reach, pause = self._grip
+            start, way = 1e-9 * self.world.now_ns + pause, (reach, 0.0, 0.0)
+            moves = (Move(start, 1.5, way), Move(start + HAND_STAYS_S, 1.5, (-reach, 0.0, 0.0)))
             self.hand.path = HandPath(moves)
             self.hand.open = False
 
@@ -146,9 +146,9 @@ class SimulatedArm:
         self.wall = Wall(point=point, normal=np.array([-1.0, 0.0, 0.0]), stiffness=WALL_STIFFNESS)
         self.world.touch("arm", "wall", self.wall)
 
-    def put_hand(self, reach: float) -> None:
-        """A hand that takes the tool this far along x, stays and comes back, [m]."""
-        self._reach = reach
+    def put_hand(self, reach: float, pause: float = 3.0) -> None:
+        """A hand that takes the tool this far along x after a pause [s], and then back, [m]."""
+        self._grip = reach, pause
         self.hand = ImpedanceHand(*HAND, open=True)
         self.world.touch("arm", "hand", self.hand)
 

@@ -94,6 +94,9 @@ class VirtualServoPlant(ServoArmPlant):
     def _start(self) -> None:
         """No thread: reads run the cycles."""
 
+    def close(self) -> None:
+        """Nothing to end."""
+
     def read(self, now_ns: int) -> Sample:
         """The last reading before ``now_ns``."""
         now_ns += self._ahead_ns
