@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Option
 
+from farhand import plugins
 from farhand.cli.options import (
     Delay,
     Host,
@@ -48,7 +49,7 @@ MIN_TABLE_WIDTH = 110
 Headless = Annotated[bool, Option("--headless", help="No page, as fast as the computer can.")]
 ClockName = Annotated[
     Literal["virtual", "wall"] | None,
-    Option("--clock", help="Default: virtual when headless, else wall."),
+    Option("--clock", help="Default: virtual when headless and simulated, else wall."),
 ]
 Core = Annotated[
     int | None,
@@ -135,7 +136,10 @@ def run(
     within("--loss", loss, 0.0, 1.0)
     check_core(core)
     check_run_files(json, report, record)
-    virtual = headless and clock != "wall"
+    named = {plant.partition(":")[0] for plant in (leader, follower) if plant is not None}
+    machines = named & plugins.found("farhand.plants").keys()
+    # machines know no virtual time
+    virtual = headless and clock != "wall" and not (machines and clock is None)
     if core is not None and virtual:
         raise BadValue("--core needs --clock wall: in virtual time no loop stays on a core")
     if name is not None and virtual:

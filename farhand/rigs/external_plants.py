@@ -57,7 +57,7 @@ def check(plant: str, options: Options, devices: bool = True, arms: bool = True)
         known = ", ".join([SIMULATED, *allowed])
         raise BadValue(f"{plant!r} cannot be a plant here; there are: {known}")
     if options.clock is None or options.clock.name != "wall":
-        raise Mismatch(f"{plant} runs in wall time: omit --headless, or add --clock wall")
+        raise Mismatch(f"{plant} runs in real time, not in virtual time: use --clock wall")
 
 
 def plants() -> Iterator[tuple[str, type[Plant]]]:

@@ -45,8 +45,8 @@ def test_bad_input_is_one_line_and_code_2(capsys, words, problem):
 )
 def test_a_plant_from_outside_does_not_run_in_virtual_time(capsys, flag, plant):
     """And the line says what to do."""
-    assert main(["run", "dual-arm", "--headless", flag, plant]) == 2
-    assert "runs in wall time" in capsys.readouterr().err
+    assert main(["run", "dual-arm", "--headless", "--clock", "virtual", flag, plant]) == 2
+    assert "--clock wall" in capsys.readouterr().err
 
 
 def test_a_rig_without_a_place_for_it_says_so(capsys):

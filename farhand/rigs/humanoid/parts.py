@@ -117,7 +117,7 @@ def check(plant: str, options: Options) -> None:
     if not plant.removeprefix(SERIAL) or not plant.startswith(SERIAL):
         raise BadValue(f"{plant!r} cannot be a plant here; there are: {SIMULATED}, {SERIAL}PATH")
     if options.clock is None or options.clock.name != "wall":
-        raise Mismatch(f"{plant} runs in wall time: omit --headless, or add --clock wall")
+        raise Mismatch(f"{plant} runs in real time, not in virtual time: use --clock wall")
 
 
 def make_limb(
