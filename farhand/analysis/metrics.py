@@ -213,6 +213,11 @@ class Metrics(RunMetrics):
     def _of_joints(self) -> Values:
         """How far the follower's joints are off, and what its gripper holds."""
         values: Values = {"joint_error_max": (self._running["joints"].measured, "rad")}
+        arm = slice(None, -1 if self._gripper < len(self.joints) else None)
+        for name, end in (("leader", "hand"), ("follower", "contact")):
+            torque = np.abs(self.history.signal(name, "torque_external")[:, arm])
+            known = torque[np.isfinite(torque)]
+            values[f"{end}_torque_max"] = (float(known.max()) if len(known) else None, "N·m")
         if self._gripper == len(self.joints):
             return values
         mapping = self.session.bridges[0].laws[-1].mapping

@@ -246,7 +246,7 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
         yield "gripper", _gripper(result, m)
     felt = m["reflection_in_contact"]
     share = f"; {number(100 * felt)} % of it felt" if felt is not None else ""
-    yield "force", _force(m["hand_force_max"], m["contact_force_max"]) + share
+    yield "force", _force(m) + share
     yield "energy", _energy(result, m)
     if m["link_age_mean"] is not None:
         age = f"{m.text('link_age_mean', 1e3)} ms old, {m.text('link_age_max', 1e3)} ms at most"
@@ -273,10 +273,15 @@ def _gripper(result: Result, m: Numbers) -> str:
     return f"{error} off; {held}, {m.text('grip_reflection', 100)} % of it felt"
 
 
-def _force(hand: float | None, contact: float | None) -> str:
+def _force(m: Numbers) -> str:
     """The largest forces; a rig may measure them at neither end, or at one."""
+    hand, contact = m["hand_force_max"], m["contact_force_max"]
     if hand is None and contact is None:
-        return "measured nowhere: this rig has no force sensor"
+        if m["hand_torque_max"] is None or m["contact_torque_max"] is None:
+            return "measured nowhere: this rig has no force sensor"
+        leader, follower = m.text("hand_torque_max"), m.text("contact_torque_max")
+        told = f"{leader} N·m at a joint of the leader, {follower} N·m at one of the follower"
+        return f"no sensor; observers tell of up to {told}"
     ends = (("at the hand", hand), ("at the contact", contact))
     forces = (f"{number(force)} N {end}" for end, force in ends if force is not None)
     return "up to " + ", ".join(forces)
