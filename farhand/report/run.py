@@ -164,11 +164,12 @@ def plots_of(rig: Rig, result: Result) -> Iterator[ReportPlot]:
     coupled = f"while coupled, the follower is at most {most} mm off"
     title = "they were never coupled" if result["never_coupled"] else coupled
     yield ReportPlot(f"Where the tools go: {title}", lambda ax: _positions(ax, history), 3)
-    if not result["never_coupled"]:
+    joints = rig.metrics.joints if isinstance(rig.metrics, Metrics) else ()
+    if joints:
+        yield from _joint_plots(history, joints, m)
+    elif not result["never_coupled"]:
         title = f"Tracking error while coupled: {most} mm at most, {rms} mm rms"
         yield ReportPlot(title, lambda ax: _error(ax[0], history))
-    if isinstance(rig.metrics, Metrics) and rig.metrics.joints:
-        yield from _joint_plots(history, rig.metrics.joints, m)
     if m["hand_force_max"] is not None or m["contact_force_max"] is not None:
         yield ReportPlot(_force_title(m), lambda ax: _forces(ax[0], history))
     yield ReportPlot(_energy_title(history), lambda ax: _energy(ax[0], history))
