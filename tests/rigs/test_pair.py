@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.errors import FarhandError, Mismatch, UnknownName
+from farhand.errors import FarhandError, UnknownName
 from farhand.rigs import Options, Rig, build_rig
 
 
@@ -58,12 +58,6 @@ def test_both_ends_of_a_link_have_the_same_map_of_joints():
     assert np.abs(a.mapping.offsets).max() > 0.0
     np.testing.assert_allclose(a.mapping.numbers, b.mapping.numbers)
     rig.close()
-
-
-def test_layers_are_refused_for_joints():
-    """They bound the energy of tools so far."""
-    with pytest.raises(Mismatch):
-        built("so101-leader", "so101", layer="tdpa")
 
 
 def test_an_unknown_arm_is_refused_with_the_robots_there_are():
