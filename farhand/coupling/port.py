@@ -134,6 +134,11 @@ class ToolPort:
         turned = mapping.force_scale or 1.0
         out[:3], out[3:] = turned * mapping.motion_scale**2 * linear, turned * angular
 
+    def direction(self, mapping: WorkspaceMapping, a: Side, b: Side, axis: Array) -> Array:
+        """How a unit force on the follower's tool along an axis comes back to the leader's, [-]."""
+        back: Array = mapping.matrix[:3, :3].T @ axis
+        return back
+
     def terms(self, arm: Arm) -> ToolTerms:
         """Terms of the tool."""
         return ToolTerms(arm.nv)
@@ -203,6 +208,13 @@ class JointPort:
         """What a gain of the follower's port is for the leader, per joint; unscaled if none is."""
         out[:] = self.spread(linear, angular, leader=True)
         out *= mapping.force_scale or 1.0
+
+    def direction(self, mapping: JointMapping, a: Side, b: Side, axis: Array) -> Array:
+        """The force at the leader's tool whose torques are nearest to what comes back."""
+        assert a.arm is not None and b.arm is not None
+        torque = mapping.matrix.T @ (b.arm.J[:3].T @ axis)
+        back: Array = (np.linalg.pinv(a.arm.J.T, rcond=1e-3) @ torque)[:3]
+        return back
 
     def terms(self, arm: Arm) -> JointTerms:
         """Terms of the joints."""
