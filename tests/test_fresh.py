@@ -32,6 +32,7 @@ from farhand.control.trajectory.paths import Reference
 from farhand.control.trajectory.playout import BoundedPlayout
 from farhand.coupling import LAWS, PositionForce, PositionPosition, Side
 from farhand.coupling.engagement import Engagement
+from farhand.coupling.port import TOOL
 from farhand.friction import FRICTIONS
 from farhand.friction import make as make_friction
 from farhand.friction.compensation import FrictionCompensation
@@ -291,7 +292,10 @@ def pass_energy(x: LayerPort, draw: Draw) -> Rows:
             x.hear(*sums)
         if k > 5:
             x.arrive(draw(6), 10.0 * draw(6))
-        x.lead(remote, 0.01 * draw(3), turned(draw, 0.01), draw(6), force := draw(6), DT)
+        heard = TOOL.handle()
+        heard.position[:], heard.rotation[:] = 0.01 * draw(3), turned(draw, 0.01)
+        heard.twist[:], force = draw(6), draw(6)
+        x.lead(remote, heard, force, DT)
         pushed = x.push(10.0 * draw(6), draw(6), DT, min(1.0, abs(draw())))
         if k % 10 == 9:
             x.part(force, DT)

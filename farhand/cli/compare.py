@@ -7,7 +7,19 @@ from typing import Annotated
 
 from typer import Option
 
-from farhand.cli.options import JsonPath, Layer, ReportFolder, Resume, RigName, Seed, Settings
+from farhand.cli.options import (
+    FollowerRobot,
+    JsonPath,
+    Layer,
+    LeaderRobot,
+    ReportFolder,
+    Resume,
+    RigName,
+    Seed,
+    Settings,
+    Space,
+    pair_settings,
+)
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.report.figures import STYLES
 from farhand.report.output import Bar, check_file, check_folder, counting, say, within, write_json
@@ -35,6 +47,9 @@ def compare(
     laws: Laws = "all",
     delay: Delays = "0",
     layer: Layer = "none",
+    leader: LeaderRobot = None,
+    follower: FollowerRobot = None,
+    space: Space = None,
     settings: Settings = None,
     report: ReportFolder = None,
     pictures: Pictures = None,
@@ -61,7 +76,7 @@ def compare(
     if style != "screen" and report is None and pictures is None:
         raise BadValue(f"--style {style} draws nothing without --pictures or --report")
     chosen, delays = _laws(laws), _delays(delay)
-    changed = tuple(parse_settings(settings))
+    changed = (*pair_settings(rig, leader, follower, space), *parse_settings(settings))
     with Bar(f"preparing {rig}"):
         from farhand.link.layers import make_layer
         from farhand.loop.interrupts import ending_workers

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
+from farhand.errors import BadValue
 from farhand.report.output import claim_stdout
 
 RigName = Annotated[
@@ -56,7 +57,36 @@ JsonPath = Annotated[
 ReportFolder = Annotated[
     Path | None, Option("--report", metavar="DIR", help="Write a page with plots, DIR/index.html.")
 ]
+Space = Annotated[
+    Literal["tool", "joints"] | None,
+    Option("--space", help="What the law couples, of rig pair; joints by default."),
+]
+LeaderRobot = Annotated[
+    str | None, Option("--leader", metavar="ROBOT", help="Which robot leads, of rig pair.")
+]
+FollowerRobot = Annotated[
+    str | None, Option("--follower", metavar="ROBOT", help="Which robot follows, of rig pair.")
+]
 Seed = Annotated[int, Option("--seed", metavar="N", min=0, help="Seed of all random numbers.")]
 Resume = Annotated[
     bool, Option("--resume", help="Continue the same work after Ctrl-C, with what it kept.")
 ]
+
+
+def pair_settings(
+    rig: str, leader: str | None, follower: str | None, space: str | None
+) -> list[tuple[str, object]]:
+    """Settings for the options of the rig pair.
+
+    Raises:
+        BadValue: they were given for another rig.
+    """
+    given = {"leader_plant": leader, "follower_plant": follower, "space": space}
+    chosen: list[tuple[str, object]] = [
+        (f"rig.{name}", value) for name, value in given.items() if value is not None
+    ]
+    if chosen and rig != "pair":
+        raise BadValue(
+            f"--leader, --follower and --space are for the rig pair; {rig} has its own arms"
+        )
+    return chosen

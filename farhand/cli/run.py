@@ -22,6 +22,7 @@ from farhand.cli.options import (
     Seconds,
     Seed,
     Settings,
+    Space,
     TimedCommands,
 )
 from farhand.errors import BadValue, UnknownName
@@ -72,10 +73,6 @@ FollowerPlant = Annotated[
         metavar="PLANT",
         help="What follows: ur:HOST, serial:PATH; for pair also a robot's name or file.",
     ),
-]
-Space = Annotated[
-    Literal["tool", "joints"] | None,
-    Option("--space", help="What the law couples, of rig pair; joints by default."),
 ]
 NoWait = Annotated[
     bool, Option("--no-wait", help="Begin at once, not when the first visitor opens the page.")

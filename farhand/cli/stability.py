@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from farhand.cli.options import Delay, JsonPath, Law, ReportFolder, Resume, Settings
+from farhand.cli.options import (
+    Delay,
+    FollowerRobot,
+    JsonPath,
+    Law,
+    LeaderRobot,
+    ReportFolder,
+    Resume,
+    Settings,
+    Space,
+    pair_settings,
+)
 from farhand.errors import BadValue
 from farhand.report.output import (
     Bar,
@@ -100,6 +111,9 @@ def stability(
     wall: WallOption = None,
     quantum: Quantum = None,
     friction: Friction = None,
+    leader: LeaderRobot = None,
+    follower: FollowerRobot = None,
+    space: Space = None,
     settings: Settings = None,
     simulate: Simulate = False,
     grid: Grid = False,
@@ -136,7 +150,7 @@ def stability(
     if quantum is not None:
         within("--quantum", quantum, 0.0, 0.1, "rad")
         chosen += [f"{side}.plant.encoder_step={quantum}" for side in ("leader", "follower")]
-    changed = parse_settings(chosen)
+    changed = [*pair_settings(rig, leader, follower, space), *parse_settings(chosen)]
     touched = _wall(wall)
     with Bar(f"predicting {rig}"):
         from farhand.analysis.stability.limits import find_limits

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
 
@@ -15,7 +17,12 @@ class NoCoupling(Coupling):
     name = "none"
     properties = frozenset({"reciprocal", "symmetric", "velocity-force-port"})
 
+    def __post_init__(self) -> None:
+        """Prepare the efforts."""
+        super().__post_init__()
+        self._nothing = np.zeros(self.port.leader_size), np.zeros(self.port.size)
+
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
         """Nothing on either side."""
         self.measure(a, b)
-        return a.effort(), b.effort()
+        return a.effort(self._nothing[0]), b.effort(self._nothing[1])

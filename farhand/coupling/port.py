@@ -35,12 +35,16 @@ class ToolHandle:
         self.rate = self.twist
         self._error = np.zeros(6)
 
-    def take(self, side: Side) -> None:
+    def take(self, side: Side | ToolHandle) -> None:
         """Go to a side's tool, and move on with it."""
         self.position[:], self.rotation[:], self.twist[:] = side.position, side.rotation, side.twist
 
-    def error(self, side: Side) -> Array:
-        """How far it is ahead of a tool, [m] and [rad]."""
+    def show(self, side: Side) -> None:
+        """Let a side appear to be here."""
+        side.position[:], side.rotation[:], side.twist[:] = self.position, self.rotation, self.twist
+
+    def error(self, side: Side | ToolHandle) -> Array:
+        """How far it is ahead of a tool, [m] and [rad]; the array is reused."""
         np.subtract(self.position, side.position, self._error[:3])
         self._error[3:] = rotation_vector(self.rotation.dot(side.rotation.T))
         return self._error
@@ -55,13 +59,18 @@ class JointHandle:
     """The same for joints."""
 
     def __init__(self, n: int) -> None:
-        self.q, self.rate = np.zeros(n), np.zeros(n)
+        self.q, self.v = np.zeros(n), np.zeros(n)
+        self.rate = self.v
 
-    def take(self, side: Side) -> None:
+    def take(self, side: Side | JointHandle) -> None:
         """Go to a side's joints, and move on with them."""
-        self.q[:], self.rate[:] = side.q, side.v
+        self.q[:], self.v[:] = side.q, side.v
 
-    def error(self, side: Side) -> Array:
+    def show(self, side: Side) -> None:
+        """Let a side appear to be here."""
+        side.q[:], side.v[:] = self.q, self.v
+
+    def error(self, side: Side | JointHandle) -> Array:
         """How far it is ahead of the joints, [rad]."""
         error: Array = self.q - side.q
         return error
@@ -80,11 +89,16 @@ class ToolPort:
         leader_size: how many the leader's effort has.
         axes: names of the follower's numbers.
         unit: of the error.
+        drives: which of the leader's numbers drive anything.
+        damper: what a layer's damper of 1 is along an axis and about it, [N·s/m] and [N·m·s/rad].
+        damper_unit: unit of that damper.
     """
 
     space = "tool"
     size = leader_size = 6
     axes, unit = AXES, "m, rad"
+    drives = np.ones(6, dtype=bool)
+    damper, damper_unit = (1.0, 0.01), "N·s/m"
 
     def rate(self, side: Side) -> Array:
         """Velocity of a side's port: the twist of its tool, [m/s] and [rad/s]."""
@@ -115,6 +129,16 @@ class ToolPort:
         """One number per axis of the follower's (or the leader's) port, by its kind."""
         return np.repeat([linear, angular], 3)
 
+    def felt(self, mapping: WorkspaceMapping, linear: float, angular: float, out: Array) -> None:
+        """What a gain of the follower's port is for the leader, per axis; unscaled if none is."""
+        turned = mapping.force_scale or 1.0
+        out[:3], out[3:] = turned * mapping.motion_scale**2 * linear, turned * angular
+
+    def direction(self, mapping: WorkspaceMapping, a: Side, b: Side, axis: Array) -> Array:
+        """How a unit force on the follower's tool along an axis comes back to the leader's, [-]."""
+        back: Array = mapping.matrix[:3, :3].T @ axis
+        return back
+
     def terms(self, arm: Arm) -> ToolTerms:
         """Terms of the tool."""
         return ToolTerms(arm.nv)
@@ -141,6 +165,7 @@ class JointPort:
     """
 
     space = "joints"
+    damper, damper_unit = (1.0, 1.0), "N·m·s/rad"
 
     def __init__(self, mapping: JointMapping) -> None:
         self.size, self.leader_size = mapping.matrix.shape
@@ -148,9 +173,10 @@ class JointPort:
         self._slides, self._weights = mapping.slides, mapping.weights
         # a leader's joint is of the kind of the joint that it drives, and as strong as it feels it
         drives = mapping.matrix != 0.0
+        self.drives = drives.any(axis=0)
         self._leader_slides = drives.T @ self._slides
         felt = np.square(mapping.matrix).T @ self._weights
-        self._leader_weights = np.where(drives.any(axis=0), felt, 1.0)
+        self._leader_weights = np.where(self.drives, felt, 1.0)
 
     def rate(self, side: Side) -> Array:
         """Joint velocities."""
@@ -178,6 +204,18 @@ class JointPort:
         gains: Array = np.where(slides, linear, angular) * weights
         return gains
 
+    def felt(self, mapping: JointMapping, linear: float, angular: float, out: Array) -> None:
+        """What a gain of the follower's port is for the leader, per joint; unscaled if none is."""
+        out[:] = self.spread(linear, angular, leader=True)
+        out *= mapping.force_scale or 1.0
+
+    def direction(self, mapping: JointMapping, a: Side, b: Side, axis: Array) -> Array:
+        """The force at the leader's tool whose torques are nearest to what comes back."""
+        assert a.arm is not None and b.arm is not None
+        torque = mapping.matrix.T @ (b.arm.J[:3].T @ axis)
+        back: Array = (np.linalg.pinv(a.arm.J.T, rcond=1e-3) @ torque)[:3]
+        return back
+
     def terms(self, arm: Arm) -> JointTerms:
         """Terms of the joints."""
         return JointTerms(arm.nv)
@@ -194,6 +232,7 @@ class JointPort:
 
 
 Port = ToolPort | JointPort
+Handle = ToolHandle | JointHandle
 TOOL = ToolPort()
 
 

@@ -56,13 +56,18 @@ def _is_library(file: str) -> bool:
     return "site-packages" in file or file.startswith((PACKAGE, "<"))
 
 
-def complaint(answer: object) -> str | None:
-    """What is wrong with the answer of a law's step; None if nothing is."""
-    found = _found(answer)
+def complaint(answer: object, sizes: tuple[int, int] = (6, 6)) -> str | None:
+    """What is wrong with the answer of a law's step; None if nothing is.
+
+    Args:
+        answer: what it returned.
+        sizes: how many numbers the efforts on leader and follower must have.
+    """
+    found = _found(answer, sizes)
     return None if found is None else f"{WANTED}; it returned {found}"
 
 
-def _found(answer: object) -> str | None:
+def _found(answer: object, sizes: tuple[int, int]) -> str | None:
     """What a law returned where it is not what it should have; None if it is."""
     if not isinstance(answer, tuple | list):
         return _in_words(answer)
@@ -70,10 +75,10 @@ def _found(answer: object) -> str | None:
         return f"{len(answer)} values"
     if answer[0] is answer[1]:
         return "the same effort for both sides"
-    for role, effort in zip(("leader", "follower"), answer, strict=True):
+    for role, effort, size in zip(("leader", "follower"), answer, sizes, strict=True):
         if not all(hasattr(effort, part) for part in Effort.__slots__):
             return f"{_in_words(effort)} for the {role}"
-        if not isinstance(effort.wrench, np.ndarray) or effort.wrench.shape != (6,):
+        if not isinstance(effort.wrench, np.ndarray) or effort.wrench.shape != (size,):
             return f"an effort of {_in_words(effort.wrench)} for the {role}"
         if effort.wrench.dtype.kind not in "fiu":
             return f"an effort of {effort.wrench.dtype} for the {role}"

@@ -61,13 +61,13 @@ _OPTIONAL = {
 }
 
 
-def _sizes(nq: int, nv: int, joints: int) -> dict[str, int]:
+def _sizes(nq: int, nv: int, joints: int, axes: int) -> dict[str, int]:
     """Length of every array field in the order of the layout, those of fixed length first."""
     pose = dict(tool_quaternion=4, offset_quaternion=4, offset_position=3, map_shape=5)
     pose["tool_position"] = 3
     # what a coupling of joints exchanges has one number per joint
     n = nv if joints else 6
-    port = dict(tool_twist=6, port_energy_in=n, port_energy_out=n)
+    port = dict(tool_twist=6, port_energy_in=axes, port_energy_out=axes)
     optional = dict(measured_wrench=6, commanded_wrench=n, gripper=2)
     state = {"q": nq, "v": nv, "external_torque": nv}
     return pose | port | optional | state | {"joint_map": 2 * joints + 1 if joints else 0}
@@ -94,10 +94,10 @@ def model_hash(*parts: str | bytes | ArrayLike) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def _views(buffer: bytes | bytearray, nq: int, nv: int, joints: int) -> dict[str, Array]:
+def _views(buffer: bytes | bytearray, nq: int, nv: int, joints: int, axes: int) -> dict[str, Array]:
     """The array fields in a packet's buffer, by name."""
     views, start = {}, _FLOATS_AT
-    for name, count in _sizes(nq, nv, joints).items():
+    for name, count in _sizes(nq, nv, joints, axes).items():
         views[name] = np.frombuffer(buffer, "<f8", count, start)
         start += 8 * count
     return views
@@ -157,15 +157,16 @@ class Packet:
     72       f64: tool_quaternion (4), offset_quaternion (4), offset_position (3), map_shape (5),
              tool_position (3), tool_twist (6), port_energy_in (6), port_energy_out (6),
              measured_wrench (6), commanded_wrench (6), gripper (2), q (nq), v (nv),
-             external_torque (nv); where joints are coupled, port energies and commanded_wrench
-             have nv numbers each, and joint_map (2 joints + 1) follows
+             external_torque (nv); where joints are coupled, commanded_wrench has nv numbers, port
+             energies as many as the arm with more joints, and joint_map (2 joints + 1) follows
     =======  ======================================================================================
 
     Args:
         nq: number of configuration coordinates, [-].
         nv: number of velocity coordinates, [-].
-        joints: of the follower, where joints are coupled; 0 for a coupling of tools.
         model_hash: what both sides must agree on, from :func:`model_hash`.
+        joints: of the follower, where joints are coupled; 0 for a coupling of tools.
+        axes: how many numbers each of the port energies has.
 
     Attributes:
         size: length of the packet, [bytes].
@@ -187,9 +188,10 @@ class Packet:
     """
 
     __slots__ = (
-        *("nq", "nv", "joints", "model_hash", "size", "map", "_buffer", "_view", "_identity"),
+        *("nq", "nv", "joints", "axes", "model_hash", "size", "map"),
+        *("_buffer", "_view", "_identity"),
         *_SCALAR_LIMITS,
-        *(f"_{name}" for name in _sizes(0, 0, 0)),
+        *(f"_{name}" for name in _sizes(0, 0, 0, 0)),
     )
 
     q: Array = _array("q", "Configuration (nq) in Pinocchio's order, [rad] or [m].")
@@ -204,8 +206,8 @@ class Packet:
     map_shape: Array = _array(
         "map_shape", "Motion scale, force scale and axes of the sender's map (5), [-] and [rad]."
     )
-    port_energy_in: Array = _array("port_energy_in", "Put into the port, per axis (6), [J].")
-    port_energy_out: Array = _array("port_energy_out", "Taken from the port, per axis (6), [J].")
+    port_energy_in: Array = _array("port_energy_in", "Put into the port, per axis, [J].")
+    port_energy_out: Array = _array("port_energy_out", "Taken from the port, per axis, [J].")
     measured_wrench: Array | None = _optional(
         "measured_wrench", "Measured on the arm (6), [N] and [N·m]; None without a measurement."
     )
@@ -226,22 +228,25 @@ class Packet:
     leaving: bool = _flag(Flag.LEAVING, "The sender ends in order and will send no more.")
     echo_valid: bool = _flag(Flag.ECHO, "The sender echoes the time of a packet.")
 
-    def __init__(self, nq: int, nv: int, model_hash: int = 0, joints: int = 0) -> None:
+    def __init__(
+        self, nq: int, nv: int, model_hash: int = 0, joints: int = 0, axes: int = 6
+    ) -> None:
         most = MAX_COORDINATES
         limits = (("nq", nq, most), ("nv", nv, most), ("model_hash", model_hash, 2**64 - 1))
         for name, number, limit in limits:
             if not 0 <= number <= limit:
                 raise OutOfRange(f"packet.{name}", number, 0, limit)
-        self.nq, self.nv, self.model_hash, self.joints = nq, nv, model_hash, joints
+        self.nq, self.nv, self.model_hash = nq, nv, model_hash
+        self.joints, self.axes = joints, axes
         for name in _SCALAR_LIMITS:
             setattr(self, name, 0)
         self._identity = _IDENTITY.pack(MAGIC, VERSION, nq, nv, model_hash)
-        self.size = _FLOATS_AT + 8 * sum(_sizes(nq, nv, joints).values())  # [bytes]
+        self.size = _FLOATS_AT + 8 * sum(_sizes(nq, nv, joints, axes).values())  # [bytes]
         self._buffer = bytearray(self.size)
         self._buffer[: _IDENTITY.size] = self._identity
         # A memoryview copies in faster than the buffer itself.
         self._view = memoryview(self._buffer)
-        for name, view in _views(self._buffer, nq, nv, joints).items():
+        for name, view in _views(self._buffer, nq, nv, joints, axes).items():
             setattr(self, f"_{name}", view)
         # the fields of the tool's map lie side by side
         tool = np.frombuffer(self._buffer, "<f8", 12, _FLOATS_AT + 8 * 4)
@@ -251,7 +256,7 @@ class Packet:
 
     def blank(self) -> Packet:
         """An empty packet of the same layout and model."""
-        return Packet(self.nq, self.nv, self.model_hash, self.joints)
+        return Packet(self.nq, self.nv, self.model_hash, self.joints, self.axes)
 
     def to_bytes(self) -> bytes:
         """The packet as it goes on the wire; a scalar that does not fit its place is refused."""
@@ -309,7 +314,7 @@ class Packet:
         return sequence
 
     def _check_finite(self, data: bytes, flags: int) -> None:
-        for name, field in _views(data, self.nq, self.nv, self.joints).items():
+        for name, field in _views(data, self.nq, self.nv, self.joints, self.axes).items():
             valid = name not in _OPTIONAL or flags & _OPTIONAL[name]
             if valid and not np.isfinite(field).all():
                 values = field.tolist()

@@ -11,7 +11,6 @@ import numpy as np
 from farhand.analysis.metrics import Metrics, SideMetrics
 from farhand.arm import Arm
 from farhand.coupling import Coupling
-from farhand.errors import Mismatch
 from farhand.link.channel import MemoryChannel
 from farhand.link.endpoint import Endpoint
 from farhand.link.layers import make_layer
@@ -101,14 +100,15 @@ class CoupledBuild:
         """
         options = self.options
         parts.layer = layer = make_layer(options.layer, law)
-        if layer is not None and joint_space:
-            raise Mismatch("passivity layers work on tools so far: add --space tool")
         ports = dict(zip(ROLES, (None, None) if layer is None else layer.ports(), strict=True))
 
         def end(role: str) -> LinkEnd:
             arms = models()
             joints = arms["follower"].nv if joint_space else 0
-            packets = {name: Packet(arm.nq, arm.nv, identity, joints) for name, arm in arms.items()}
+            axes = max(arm.nv for arm in arms.values()) if joint_space else 6
+            packets = {
+                name: Packet(arm.nq, arm.nv, identity, joints, axes) for name, arm in arms.items()
+            }
             other = arms[OTHER[role]] if needs_models else None
             arms[role] = stations[role].arm
             return LinkEnd(

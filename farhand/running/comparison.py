@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from farhand.analysis.shaking import Probe, Shaker, shake
+from farhand.analysis.stability.operating_point import force_back
 from farhand.analysis.two_port import Signals, components
 from farhand.errors import FarhandError, Mismatch
 from farhand.loop.interrupts import ignoring_interrupts
@@ -202,7 +203,12 @@ def _free(case: Case) -> tuple[dict[str, float], Stop | None]:
     engaged = history.signal("coupling", "engagement")[:, 0] > 0.99
     error = np.linalg.norm(history.signal("coupling", "error")[engaged][:, :3], axis=1)
     values = {"free_error_rms": math.nan, "free_error_max": math.nan}
-    if len(error) and stop is None:
+    if rig.session.bridges[0].laws[0].port.space == "joints":
+        # the error is one of angles; how far the tool is off is among the metrics
+        found = rig.metrics.values()
+        for kind in ("rms", "max") if stop is None else ():
+            values[f"free_error_{kind}"] = found[f"tracking_error_{kind}"][0] or math.nan
+    elif len(error) and stop is None:
         values["free_error_rms"] = float(np.sqrt((error**2).mean()))
         values["free_error_max"] = float(error.max())
     trips = float(len(rig.session.trips))
@@ -214,6 +220,7 @@ def contact(case: Case, wall: dict[str, float]) -> tuple[dict[str, float], Stop 
     name = "press" if "press" in scenarios_of(case.rig) else "wall"
     rig = case.build(name, *wall.items())
     probe = Probe(rig.world, *directions(rig).items())
+    back = float(np.linalg.norm(force_back(rig.session, rig.world, directions(rig)["follower"])))
     rig.session.add(probe.step, after="physics")
     moves = scenarios_of(case.rig)[name].moves
     # The last of several moves comes back
@@ -232,8 +239,8 @@ def contact(case: Case, wall: dict[str, float]) -> tuple[dict[str, float], Stop 
     steady = slice(-round(STEADY_S / signals.dt), None)
     pressed = float(signals.force_environment[steady].mean())
     hand = float(signals.force_hand[steady].mean())
-    mapping = rig.session.bridges[0].laws[0].mapping
-    expected = pressed * mapping.force_scale * mapping.motion_scale
+    scale = rig.session.bridges[0].laws[0].mapping.force_scale
+    expected = pressed * scale * back
     touched = signals.force_environment > 0.02 * max(pressed, 1e-9)
     start = int(np.argmax(touched)) if touched.any() else len(touched) - 1
     moved = float(signals.position_hand[steady].mean() - signals.position_hand[start])
@@ -287,7 +294,7 @@ def directions(rig: Rig) -> dict[str, Array]:
     """Unit vectors into the wall at both tools, the leader's through the mapping."""
     into = -np.asarray(_wall(rig).normal, dtype=float)
     into /= np.linalg.norm(into)
-    back = rig.session.bridges[0].laws[0].mapping.matrix[:3, :3].T @ into
+    back = force_back(rig.session, rig.world, into)
     return {"leader": back / np.linalg.norm(back), "follower": into}
 
 

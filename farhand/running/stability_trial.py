@@ -7,15 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from farhand.analysis.stability.operating_point import force_back
 from farhand.control.trajectory.paths import HandPath, Move
+from farhand.coupling.constraint_terms import LEVER
 from farhand.errors import Mismatch
 from farhand.rigs import Options, build_rig
 from farhand.world import ImpedanceHand
+from farhand.world.joints import Fingers
 
 WALL_DISTANCE_M, HAND_TRAVEL_M = 0.003, 0.03
 
 TRIAL_S = 9.0
 """Length of a trial; beyond 200 ms of round trip an oscillation grows slowly and needs more."""
+
+ASIDE, ASIDE_RAD = 0.2, 0.05
+"""Where joints are coupled: share of the travel that goes aside, and the turn about each axis."""
 
 MIN_AMPLITUDE_M = 5e-5
 """A larger steady motion counts as shaking, if there are no encoder steps."""
@@ -34,6 +40,7 @@ class Trial:
     settings: tuple[tuple[str, object], ...] = ()  # further parameters
     quantum: float = 0.0  # encoder step at the tool, [m]; five of them are the smallest limit cycle
     seconds: float = TRIAL_S  # how long it takes, [s]
+    dry_friction: bool = True  # whether the joints have theirs
 
     @property
     def name(self) -> str:
@@ -59,22 +66,42 @@ def attempt(trial: Trial) -> dict[str, Any]:
         if not isinstance(hand, ImpedanceHand) or plane is None:
             raise Mismatch(f"rig {trial.rig!r} has no hand and wall to try with")
         axis = -plane.normal / np.linalg.norm(plane.normal)
-        mapping = rig.session.bridges[0].laws[0].mapping
-        back = mapping.matrix[:3, :3].T @ axis
+        back = force_back(rig.session, rig.world, axis)
         along = back / (back @ back)
+        if not trial.dry_friction:
+            for port in rig.world.ports.values():
+                port.remove_dry_friction()
         plane.point = rig.world.ports["follower"].tool.position + WALL_DISTANCE_M * axis
         plane.refresh()
-        press = tuple((HAND_TRAVEL_M * along).tolist())
-        hand.path = HandPath((Move(0.5, 1.0, press, (0.0, 0.0, 0.0)),))
-        rig.session.run(trial.seconds, rig.metrics.pull)
+        press = HAND_TRAVEL_M * along
+        turn = (0.0, 0.0, 0.0)
+        if rig.session.bridges[0].laws[0].port.space == "joints":
+            # Every joint must be moved: in a plane posture a press excites only half of them.
+            press = press + ASIDE * np.linalg.norm(press) * _aside(along)
+            turn = (ASIDE_RAD, ASIDE_RAD, ASIDE_RAD)
+            if isinstance(fingers := rig.session.parameters.get("fingers"), Fingers):
+                fingers.squeeze = ASIDE
+        hand.path = HandPath((Move(0.5, 1.0, tuple(press.tolist()), turn),))
+
+        def keep() -> None:
+            rig.metrics.history.pull()
+
+        rig.session.run(trial.seconds, keep)
         swings = _swings(rig, axis, back, trial.seconds)
         grows = swings[-1] > max(1.05 * swings[-2], 1e-6 + 2.0 * trial.quantum)
         stays = swings[-1] > max(0.98 * swings[-2], MIN_AMPLITUDE_M, 5.0 * trial.quantum)
-        shakes = bool(rig.session.trips) or grows or stays
+        shakes = bool(rig.session.trips) or grows or stays or _chatters(rig, trial.seconds)
         result = {"delay": trial.delay, "stiffness": trial.stiffness}
         return {**result, "shakes": shakes, "amplitude": swings[-1]}
     finally:
         rig.close()
+
+
+def _aside(along: np.ndarray) -> np.ndarray:
+    """A unit vector across a direction, along as many axes as possible."""
+    across = np.cross(along, (1.0, 1.0, 1.0) if np.ptp(along) > 1e-9 else (1.0, 0.0, 0.0))
+    aside: np.ndarray = across / np.linalg.norm(across)
+    return aside
 
 
 def _swings(rig: Any, axis: np.ndarray, back: np.ndarray, seconds: float) -> list[float]:
@@ -87,5 +114,25 @@ def _swings(rig: Any, axis: np.ndarray, back: np.ndarray, seconds: float) -> lis
             inside = (times >= since) & (times < since + 1.5)
             moved = rig.metrics.history.signal(name, "position_tool_in_world")[inside] @ along
             sizes.append(0.5 * float(np.ptp(moved)) if len(moved) else 0.0)
+            # A joint that is coupled may shake without moving the tool.
+            if rig.session.bridges[0].laws[0].port.space == "joints" and len(moved):
+                turned = np.ptp(rig.metrics.history.signal(name, "q")[inside], axis=0)
+                sizes.append(0.5 * LEVER * float(turned.max()))
         swings.append(max(sizes))
     return swings
+
+
+def _chatters(rig: Any, seconds: float) -> bool:
+    """Whether a motor of coupled joints swings through its torque range at the end.
+
+    Chatter from tick to tick hardly moves the joint.
+    """
+    if rig.session.bridges[0].laws[0].port.space != "joints":
+        return False
+    for name, placed in rig.world.placed.items():
+        late = rig.metrics.history.times(name) >= seconds - 1.5
+        swing = np.ptp(rig.metrics.history.signal(name, "torque_commanded")[late], axis=0)
+        limit = placed.robot.limits.torque
+        if ((swing > limit) & (limit > 0.0)).any():
+            return True
+    return False

@@ -104,6 +104,11 @@ class Port:
             self.braking = on
             self._set_friction()
 
+    def remove_dry_friction(self) -> None:
+        """Let the joints move without their dry friction; brakes still hold them."""
+        self._friction_free[:] = 0.0
+        self._set_friction()
+
     def _set_friction(self) -> None:
         free = self._friction_free
         self._friction[:] = free + self._brake if self.braking else free

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from farhand.coupling import Spring
+from farhand.coupling.port import ToolHandle
 from farhand.coupling.side import Side
 from farhand.link.layers import EnergyPort, FollowerPort, LeaderPort, Playout
 from farhand.link.layers.waves import WaveFollower, WavePort
@@ -272,12 +273,12 @@ _STARTS: dict[int, Array] = {}
 
 
 @MUTATIONS.of(FollowerPort, "lead", "L-03")
-def too_far(lead, self: FollowerPort, remote: Side, position: Array, *rest: Any) -> None:
+def too_far(lead, self: FollowerPort, remote: Side, heard: ToolHandle, *rest: Any) -> None:
     """The follower's reference goes twice as far as the leader."""
     if not self._started:
-        _STARTS[id(self)] = position.copy()
-    lead(self, remote, position, *rest)
-    remote.position += position - _STARTS[id(self)]
+        _STARTS[id(self)] = heard.position.copy()
+    lead(self, remote, heard, *rest)
+    remote.position += heard.position - _STARTS[id(self)]
 
 
 @MUTATIONS.of(FollowerPort, "lead", "L-04")

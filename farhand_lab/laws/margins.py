@@ -106,4 +106,7 @@ def heavy_handle(linearise, *inputs: Any) -> Point:
     point = linearise(*inputs)
     memory = point.whole.memory
     assert memory is not None
-    return replace(point, whole=replace(point.whole, memory=replace(memory, Q=0.4 * memory.Q)))
+    return replace(
+        point,
+        whole=replace(point.whole, memory=replace(memory, Q=[0.4 * part for part in memory.Q])),
+    )

@@ -28,6 +28,19 @@ def test_the_answer_names_hand_limits_and_margin(tmp_path, capsys):
     assert 1.0 < result["frequency"] < 3.0
 
 
+def test_a_pair_coupled_by_its_joints_is_predicted(tmp_path):
+    """The arms are named as for a run; a stronger reflection is nearer to shaking."""
+    out, delays = tmp_path / "answer.json", []
+    pair = ["pair", "--leader", "panda", "--follower", "fr3", "--space", "joints"]
+    for scale in ("1", "3"):
+        scaled = ["--set", f"law.mapping.force_scale={scale}", "--friction", "0"]
+        assert main(["stability", *pair, *scaled, "--json", str(out)]) == 0
+        result = json.loads(out.read_text())
+        assert result["stable"] is True and result["linear"] is True
+        delays.append(result["stable_to_delay"])
+    assert 20.0 < delays[1] < delays[0] < 500.0
+
+
 @pytest.mark.slow
 def test_the_rig_itself_is_calm_below_the_limit_and_shakes_above():
     """The prediction is about the rig, all joints of it; the onset in the physics was found at 0.99
@@ -74,6 +87,7 @@ def test_the_grid_is_reported_cell_by_cell(tmp_path, capsys, monkeypatch):
         (["dual-arm", "--quantum", "inf"], "--quantum = inf is outside"),
         (["hazardous"], "takes joint velocity, not torques"),
         (["cooperative"], "no law couples a hand to a follower in this rig"),
+        (["dual-arm", "--space", "joints"], "are for the rig pair; dual-arm has its own arms"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(arguments, words, capsys):

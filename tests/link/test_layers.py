@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farhand.coupling import LAWS, FourChannel, PositionForce, PositionPosition, Side, Spring
+from farhand.coupling.port import TOOL
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.link.layers import (
     LAYERS,
@@ -26,12 +27,17 @@ DT = 1e-3
 EYE, REST = np.eye(3), np.zeros(6)
 
 
+def handle(position, rotation, twist):
+    """Where the packets say that the leader is."""
+    made = TOOL.handle()
+    made.position[:], made.rotation[:], made.twist[:] = position, rotation, twist
+    return made
+
+
 def lead(port, position, force, remote=None):
     """Tell the follower's end where the leader is, with a force that the law would exert on it."""
     remote = remote or Side("leader")
-    port.lead(
-        remote, np.asarray(position, dtype=float), EYE, REST, np.asarray(force, dtype=float), DT
-    )
+    port.lead(remote, handle(position, EYE, REST), np.asarray(force, dtype=float), DT)
     return remote
 
 
@@ -133,7 +139,7 @@ def test_a_turn_that_nobody_paid_for_is_not_shown_whichever_way_the_tool_points(
     against = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -5.0])
     for angle in (0.0, 0.2):
         turned = rotation_from_vector(np.array([0.0, 0.0, angle])) @ lying
-        follower.lead(remote, np.zeros(3), turned, REST, against, DT)
+        follower.lead(remote, handle(np.zeros(3), turned, REST), against, DT)
     np.testing.assert_allclose(remote.rotation, lying, atol=1e-12)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.coupling import PositionPosition, Side
+from farhand.coupling.port import TOOL
 from farhand.link.layers import LayerPort, TimeDomainPassivity, WaveVariables
 from farhand.spatial import rotation_from_vector
 
@@ -14,6 +15,13 @@ WEIGHTS = np.array([1.0, 1.0, 1.0, 0.01, 0.01, 0.01])
 """Of a damper's axes: turning counts a hundredth."""
 
 SHARES = np.array([0.25, 0.0, 0.0, 0.0, 0.75, 0.0])
+
+
+def handle(position, rotation, twist):
+    """Where the packets say that the leader is."""
+    made = TOOL.handle()
+    made.position[:], made.rotation[:], made.twist[:] = position, rotation, twist
+    return made
 
 
 def leader_in_need() -> LayerPort:
@@ -126,14 +134,14 @@ def test_at_the_follower_the_work_at_the_reference_goes_in_and_no_more_way_than_
     rng, remote = np.random.default_rng(8), Side("leader")
     _, follower = TimeDomainPassivity(lent=0.01, level=0.05, recovery=30.0).ports()
     position, rotation, held = np.zeros(3), np.eye(3), 0
-    follower.lead(remote, position, rotation, np.zeros(6), np.zeros(6), DT)
+    follower.lead(remote, handle(position, rotation, np.zeros(6)), np.zeros(6), DT)
     for tick in range(400):
         if tick % 50 == 0:
             follower.hear(follower.taken + 0.05, np.zeros(6))
         step, force = 2e-3 * rng.normal(size=6), 5.0 * rng.normal(size=6)
         position, rotation = position + step[:3], rotation_from_vector(step[3:]) @ rotation
         inside, behind = follower.inside, follower.behind.copy()
-        follower.lead(remote, position, rotation, np.zeros(6), force, DT)
+        follower.lead(remote, handle(position, rotation, np.zeros(6)), force, DT)
         way = step - (follower.behind - behind)
         assert follower.inside - inside == pytest.approx(-force @ way, abs=1e-9)
         np.testing.assert_allclose(remote.position, position - follower.behind[:3])
@@ -149,23 +157,23 @@ def test_half_the_energy_for_a_step_leads_half_of_it_and_the_rest_returns_at_its
     layer, remote = TimeDomainPassivity(lent=0.02, level=0.01, recovery=100.0), Side("leader")
     _, follower = layer.ports()
     against, twist = np.array([-10.0, 0, 0, 0, 0, 0]), np.array([4.0, 0, 0, 0, 0, 0.5])
-    follower.lead(remote, np.zeros(3), np.eye(3), twist, against, DT)
+    follower.lead(remote, handle(np.zeros(3), np.eye(3), twist), against, DT)
     np.testing.assert_allclose(remote.twist, twist)
     there = np.array([0.004, 0.0, 0.0])
-    follower.lead(remote, there, np.eye(3), twist, against, DT)
+    follower.lead(remote, handle(there, np.eye(3), twist), against, DT)
     assert remote.position[0] == pytest.approx(0.002) and follower.taken.sum() == 0.02
     np.testing.assert_allclose(remote.twist, (1.0 - 0.5 * DT / 0.02) * twist)
     for tick in range(1, 20):
-        follower.lead(remote, there, np.eye(3), twist, np.zeros(6), DT)
+        follower.lead(remote, handle(there, np.eye(3), twist), np.zeros(6), DT)
         assert follower.behind[0] == pytest.approx(0.002 * 0.9**tick)
     layer.recovery = 1e3
-    follower.lead(remote, there, np.eye(3), twist, np.zeros(6), DT)
+    follower.lead(remote, handle(there, np.eye(3), twist), np.zeros(6), DT)
     assert follower.behind[0] == 0.0 and remote.position[0] == 0.004
     # a step as long as the time constant, or longer, shows all of it, as does a new engagement
-    follower.lead(remote, there, np.eye(3), twist, np.zeros(6), 0.05)
+    follower.lead(remote, handle(there, np.eye(3), twist), np.zeros(6), 0.05)
     np.testing.assert_allclose(remote.twist, twist)
     follower.begin()
-    follower.lead(remote, there, np.eye(3), twist, np.zeros(6), DT)
+    follower.lead(remote, handle(there, np.eye(3), twist), np.zeros(6), DT)
     np.testing.assert_allclose(remote.twist, twist)
 
 
@@ -235,7 +243,7 @@ def test_a_wave_moves_the_reference_and_the_spare_brings_it_back_to_the_leader()
     force = np.array([-6.0, 2.0, 0.0, 0.02, 0.0, -0.3])
     turned = rotation_from_vector([0.0, 0.0, 0.2])
     follower.fit()
-    follower.lead(remote, np.zeros(3), np.eye(3), np.zeros(6), np.zeros(6), DT)
+    follower.lead(remote, handle(np.zeros(3), np.eye(3), np.zeros(6)), np.zeros(6), DT)
     np.testing.assert_allclose(follower.impedance, b)
     np.testing.assert_allclose(follower.damping, damper)
     follower.hear(np.ones(6), np.zeros(6))
@@ -245,7 +253,7 @@ def test_a_wave_moves_the_reference_and_the_spare_brings_it_back_to_the_leader()
     for spared in (0.002, 1e-5, 0.45, 0.6):
         follower.spare = spared
         follower.arrive(given_twist, given_wrench)
-        follower.lead(remote, np.array([0.05, -0.02, 0.0]), turned, np.zeros(6), force, DT)
+        follower.lead(remote, handle(np.array([0.05, -0.02, 0.0]), turned, np.zeros(6)), force, DT)
         sent = 0.25 * DT * force**2 / b
         spare = min(spared + used - sent.sum() + force @ before * DT, 0.5)
         assert follower.spare == pytest.approx(spare)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from farhand.arm import Arm
 from farhand.coupling import LAWS, PositionForce, Side
+from farhand.coupling.port import TOOL
 from farhand.errors import Mismatch
 from farhand.link.layers import LAYERS, WavePort, make_layer
 from farhand.link.network import EmulatedLink
@@ -62,7 +63,7 @@ class Ends:
         known = "models" in law_type.needs
         self.remote = [Side(role, Arm.of(robot) if known else None) for role, robot in others]
         self.link, self.force, self.net = link, np.zeros(6), 0.0
-        self.heard = np.zeros(3), np.eye(3), np.zeros(6)
+        self.heard = TOOL.handle()
         for k, (port, law) in enumerate(zip(self.ports, self.laws, strict=True)):
             self.see(k, self.bodies[1 - k])
             law.engage(
@@ -86,10 +87,7 @@ class Ends:
         else:
             remote.position[:], remote.rotation[:], remote.twist[:] = position, rotation, twist
         if k == 1:
-            for kept, new in zip(
-                self.heard, (remote.position, remote.rotation, remote.twist), strict=True
-            ):
-                kept[:] = new
+            self.heard.take(remote)
 
     def receive(self, now_ns: int) -> None:
         """The newest packet at either end."""
@@ -106,7 +104,7 @@ class Ends:
         """Both laws, both layers, both bodies."""
         a, b = (body.side for body in self.bodies)
         on_a = self.laws[0].step(a, self.remote[0], DT)[0].wrench
-        self.ports[1].lead(self.remote[1], *self.heard, self.force, DT)
+        self.ports[1].lead(self.remote[1], self.heard, self.force, DT)
         on_b = self.laws[1].step(self.remote[1], b, DT)[1].wrench.copy()
         self.force = -on_b
         on_a = self.ports[0].push(on_a, a.twist, DT)

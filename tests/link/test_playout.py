@@ -219,3 +219,19 @@ def test_the_age_grows_as_long_as_nothing_comes_and_shrinks_by_a_fiftieth_of_the
     shrinks = np.flatnonzero(steps)
     # remembered for two to four seconds
     assert set(steps[shrinks[0] :].tolist()) == {-0.02 * MS} and 2200 + shrinks[0] < 4230
+
+
+def test_of_coupled_joints_torques_and_the_map_are_played_out():
+    """As many numbers as there are joints, half-way between two packets."""
+    playout = Playout(2, 2, joints=3)
+    for time_ns, torque in ((0, [1.0, 2.0]), (2 * MS, [3.0, 4.0])):
+        made = Packet(2, 2, 0, joints=3, axes=3)
+        made.time_ns, made.external_torque, made.commanded_wrench = time_ns, torque, torque
+        made.joint_map = np.arange(7.0)
+        playout.take(made, 2 * MS)
+    playout._latest, playout.age_ns = (MS, MS), MS
+    playout.play(2 * MS)
+    np.testing.assert_allclose(playout.external_torque, [2.0, 3.0])
+    np.testing.assert_allclose(playout.commanded_wrench, [2.0, 3.0])
+    np.testing.assert_allclose(playout.map, np.arange(7.0))
+    assert playout.measured_wrench is None

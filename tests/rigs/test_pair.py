@@ -63,12 +63,6 @@ def test_both_ends_of_a_link_have_the_same_map_of_joints():
     rig.close()
 
 
-def test_layers_are_refused_for_joints():
-    """They bound the energy of tools so far."""
-    with pytest.raises(Mismatch):
-        built("so101-leader", "so101", layer="tdpa")
-
-
 def test_an_unknown_arm_is_refused_with_the_robots_there_are():
     """Neither a robot nor a driver."""
     with pytest.raises(UnknownName) as refused:

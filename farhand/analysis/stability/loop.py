@@ -8,7 +8,8 @@ from numbers import Integral
 
 import numpy as np
 
-from farhand.analysis.stability.sampled_law import Memory, SampledLaw
+from farhand.analysis.stability.sampled_law import LawTable, Memory, SampledLaw
+from farhand.coupling.constraint_terms import LEVER
 from farhand.errors import BadValue, OutOfRange
 
 Array = np.ndarray
@@ -39,6 +40,14 @@ HANDS = {
     "firm": Contact(1500.0, 60.0, 1.2),
 }
 """Hands by name. Assumed, within published human arm impedances (200 to 1500 N/m)."""
+
+
+RETURN_RATE = 0.01
+"""Rate at which joints that nothing holds return, [rad/s].
+
+A redundant arm has motions that neither hand nor wall sees. Their eigenvalues lie on the unit
+circle, several at one place, where rounding would push them out.
+"""
 
 
 @dataclass(frozen=True)
@@ -184,6 +193,30 @@ class LoopArm:
     axis: Array  #: unit vector into the wall as this arm sees it, in world
     stiffness: Array = field(default_factory=lambda: np.zeros((6, 6)))  #: of hand or wall, 6 × 6
     damping: Array = field(default_factory=lambda: np.zeros((6, 6)))  #: likewise
+    joints: bool = False  #: whether the law couples the joints, not the tool
+    #: stiffness and damping of fingers that hold the last joint, [N·m/rad] and [N·m·s/rad]
+    grip: tuple[float, float] = (0.0, 0.0)
+    #: damping that the arm's model lacks, so that an observer takes it for contact, [N·m·s/rad]
+    unknown: Array | float = 0.0
+
+    @property
+    def coupled(self) -> Array:
+        """Motion of what the law couples by that of the joints: the Jacobian, or 1."""
+        return np.eye(len(self.M)) if self.joints else self.J
+
+    @property
+    def contact(self) -> tuple[Array, Array]:
+        """Stiffness and damping of all that touches the arm, at the joints, n × n."""
+        K, B = (self.J.T @ of_tool @ self.J for of_tool in (self.stiffness, self.damping))
+        K[-1, -1] += self.grip[0]
+        B[-1, -1] += self.grip[1]
+        return K, B
+
+    def swing(self, q: Array) -> float:
+        """How far a motion of the joints goes along the axis; of coupled joints in any way, [m]."""
+        if not self.joints:
+            return float(np.abs(self.axis @ self.J[:3] @ q))
+        return float(max(np.linalg.norm(self.J[:3] @ q), LEVER * np.abs(q).max()))
 
     def touching(self, stiffness: float, damping: float) -> LoopArm:
         """The arm with only a wall along the axis."""
@@ -199,11 +232,12 @@ class WholeLoop:
     Each arm moves by :math:`M\ddot q + D\dot q + J^\top (K J q + B J \dot q) = J^\top w` between
     ticks, w held; the law answers to pose, twist and wrench of both tools, 18 numbers each, those
     of the other side d ticks late. Small motions about rest: how the Jacobian changes with the
-    posture under a steady force is left out.
+    posture under a steady force is left out. A law that couples joints answers to their positions,
+    velocities and external torques, 3 n numbers, with torques.
     """
 
     limbs: tuple[LoopArm, LoopArm]  #: leader and follower
-    law: Array  #: efforts on both sides over signals of both sides, 2 × 2 × 6 × 18
+    law: LawTable  #: efforts on both sides over signals of both sides
     wall: Contact  #: on the follower, never left
     period: float = 1e-3  #: between ticks, [s]
     delay: int = 0  #: one way, in ticks
@@ -225,17 +259,21 @@ class WholeLoop:
         filtered = self.velocity_filter > 0.0
         sizes = [(4 if filtered else 2) * n for n in nv]
         starts, arms = (0, sizes[0]), sum(sizes)
-        total = arms + 12 * any(self.observers) + (0 if self.memory is None else len(self.memory.P))
+        wide = [gamma.shape[1] for _, gamma in moved]
+        efforts = slice(0, wide[0]), slice(wide[0], sum(wide))
+        watched = sum(wide) * any(self.observers)
+        total = arms + watched + (0 if self.memory is None else len(self.memory.P))
         signals = [self._signals(side, held[side], starts[side], total) for side in range(2)]
-        A, B, R = np.zeros((total, total)), np.zeros((total, 12)), np.zeros((12, total))
+        A, B = np.zeros((total, total)), np.zeros((total, sum(wide)))
+        R = np.zeros((sum(wide), total))
         self._observe(A, signals, arms)
         for side in range(2):
             phi, gamma = moved[side]
             rows = slice(starts[side], starts[side] + 2 * nv[side])
             A[rows, rows] = phi
-            A[rows] += gamma @ self.law[side, side] @ signals[side][0]
-            B[rows, 6 * side : 6 * side + 6] = gamma
-            R[6 * side : 6 * side + 6] = self.law[side, 1 - side] @ signals[1 - side][0]
+            A[rows] += gamma @ self.law[side][side] @ signals[side][0]
+            B[rows, efforts[side]] = gamma
+            R[efforts[side]] = self.law[side][1 - side] @ signals[1 - side][0]
             if filtered:
                 n, start, memory = nv[side], starts[side], starts[side] + 2 * nv[side]
                 A[memory : memory + n, start : start + n] = np.eye(n)
@@ -249,14 +287,16 @@ class WholeLoop:
         """Pass observed wrenches through a low-pass whose states begin at ``start``."""
         if not any(self.observers):
             return
-        for side, rate in enumerate(self.observers):
-            rows, seen = slice(start + 6 * side, start + 6 * side + 6), signals[side][0]
+        for rate, (seen, _) in zip(self.observers, signals, strict=True):
+            n = len(seen) // 3
+            rows = slice(start, start + n)
+            start += n
             share = rate * self.period if rate > 0.0 else 1.0
-            A[rows] = share * seen[12:]
-            A[rows, rows] += (1.0 - share) * np.eye(6)
+            A[rows] = share * seen[2 * n :]
+            A[rows, rows] += (1.0 - share) * np.eye(n)
             if rate > 0.0:
-                seen[12:] = 0.0
-                seen[12:, rows] = np.eye(6)
+                seen[2 * n :] = 0.0
+                seen[2 * n :, rows] = np.eye(n)
 
     @staticmethod
     def _remember(
@@ -274,9 +314,7 @@ class WholeLoop:
 
     def amplitudes(self, shape: Array) -> tuple[float, float]:
         """How far leader and follower swing along the axis in a mode."""
-        leader, follower = (
-            float(np.abs(limb.axis @ limb.J[:3] @ shape[rows])) for limb, rows in self._joints()
-        )
+        leader, follower = (limb.swing(shape[rows]) for limb, rows in self._joints())
         return leader, follower
 
     def with_friction_damping(self, mode: Mode, bump: float) -> WholeLoop:
@@ -285,7 +323,8 @@ class WholeLoop:
         for limb, rows in self._joints():
             speed = 2.0 * np.pi * mode.frequency * bump * np.abs(mode.shape[rows])
             extra = 4.0 * limb.dry / (np.pi * np.maximum(speed, 1e-9)) * (mode.frequency > 0.0)
-            limbs.append(replace(limb, viscous=limb.viscous + np.minimum(extra, 1e6)))
+            extra = np.minimum(extra, 1e6)
+            limbs.append(replace(limb, viscous=limb.viscous + extra, unknown=extra))
         return replace(self, limbs=(limbs[0], limbs[1]))
 
     def _joints(self) -> Iterator[tuple[LoopArm, slice]]:
@@ -297,8 +336,8 @@ class WholeLoop:
             start += (4 if self.velocity_filter > 0.0 else 2) * n
 
     def _signals(self, side: int, limb: LoopArm, start: int, total: int) -> tuple[Array, Array]:
-        """Pose, twist and wrench that the law sees of one side, and the known joint velocity."""
-        n, J, gain = len(limb.M), limb.J, self.reading[side]
+        """Position, velocity and effort that the law sees of one side, and the known velocity."""
+        n, P, gain = len(limb.M), limb.coupled, self.reading[side]
         q, v = np.zeros((n, total)), np.zeros((n, total))
         q[:, start : start + n] = np.eye(n)
         v[:, start + n : start + 2 * n] = np.eye(n)
@@ -308,17 +347,24 @@ class WholeLoop:
             known = gain * s / self.period * q
             known[:, memory : memory + n] = -gain * s / self.period * np.eye(n)
             known[:, memory + n : memory + 2 * n] = (1.0 - s) * np.eye(n)
-        wrench = -limb.stiffness @ J @ q - limb.damping @ J @ v
-        return np.vstack([gain * J @ q, J @ known, wrench]), known
+        if limb.joints:
+            K, B = limb.contact
+            measured = -K @ q - (B + np.diag(np.broadcast_to(limb.unknown, n))) @ v
+        else:
+            measured = -limb.stiffness @ P @ q - limb.damping @ P @ v
+        return np.vstack([gain * P @ q, P @ known, measured]), known
 
 
 def _moved(limb: LoopArm, period: float) -> tuple[Array, Array]:
-    """Φ and Γ of one arm, exact for a wrench held over a period."""
-    n, J = len(limb.M), limb.J
-    both = np.zeros((2 * n + 6, 2 * n + 6))
+    """Φ and Γ of one arm, exact for an effort held over a period."""
+    n, P = len(limb.M), limb.coupled
+    both = np.zeros((2 * n + len(P), 2 * n + len(P)))
     both[:n, n : 2 * n] = np.eye(n)
-    damping = J.T @ limb.damping @ J + np.diag(limb.viscous)
-    forces = -np.hstack([J.T @ limb.stiffness @ J, damping, -J.T])
+    K, B = limb.contact
+    B = B + np.diag(limb.viscous)
+    if limb.joints:
+        K, B = K + RETURN_RATE * (RETURN_RATE * limb.M + B), B + 2.0 * RETURN_RATE * limb.M
+    forces = -np.hstack([K, B, -P.T])
     both[n : 2 * n] = np.linalg.solve(limb.M, forces)
     moved = exponential(both * period)
     return moved[: 2 * n, : 2 * n], moved[: 2 * n, 2 * n :]

@@ -11,6 +11,7 @@ import numpy as np
 
 from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopArm, LoopTool, WholeLoop
 from farhand.analysis.stability.sampled_law import (
+    LawTable,
     Memory,
     SampledLaw,
     is_linear,
@@ -25,10 +26,12 @@ from farhand.link.network import EmulatedLink
 from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.session import Session
 from farhand.loop.station import Station
+from farhand.mapping.joint_map import JointMapping
 from farhand.mapping.pen import PenMapping
 from farhand.plants import JointTorque
 from farhand.robots import q_to_pinocchio
 from farhand.world import ForceHand, ImpedanceHand, Wall, World
+from farhand.world.joints import Fingers
 
 Array = np.ndarray
 
@@ -80,7 +83,7 @@ class Point:
     hand: str  #: the assumed hand, in words
     axis: Array  #: into the wall, in world
     quantum: float  #: encoder step at the coarser of the two tools, [m]; 0 for none
-    reflecting: Callable[[float], Array]  #: the law with a multiple of the force at the hand
+    reflecting: Callable[[float], LawTable]  #: the law with a multiple of the force at the hand
     linear: bool = True  #: whether the law is; otherwise this holds for small motions only
 
     def at_wall(self, stiffness: float) -> WholeLoop:
@@ -120,8 +123,6 @@ def operating_point(
             the axis where it stands.
     """
     bridge = _coupled(session)
-    if bridge.laws[0].port.space != "tool":
-        raise Mismatch("the prediction is for couplings of tools so far, not of joints")
     stations = bridge.a.station, bridge.b.station
     for station in stations:
         _require_torque(station)
@@ -129,7 +130,8 @@ def operating_point(
     axis = DEFAULT_AXIS if plane is None else -plane.normal / np.linalg.norm(plane.normal)
     period = bridge.period_ns * 1e-9
     placed = _Placed(world, stances(world) if standing is None else standing)
-    view = _View(_fresh(bridge.laws[0]), stations, placed, axis, period)
+    law: Coupling = _fresh(bridge.laws[0])
+    view = _View(law, stations, placed, axis, period)
     wall = _contact(plane) if wall is None else wall
     ticks = int(np.ceil(0.5 * (_delay(parts.link) if delay is None else delay) / period - 1e-9))
     # A packet is read one tick after it is sent, or later.
@@ -142,6 +144,9 @@ def operating_point(
     held, words = _hand(hand, simulated)
     tools, limbs = view.tools(friction), view.limbs(friction)
     leader = _held(limbs[0], held, simulated if isinstance(simulated, ImpedanceHand) else None)
+    fingers = world.ports[stations[0].name].push
+    if isinstance(fingers, Fingers):
+        leader = replace(leader, grip=(fingers.stiffness, fingers.damping))
     loop = Loop(view.along(), tools[0], tools[1], held, wall, period, ticks, cut_off)
     observers = [station.observer for station in stations]
     rates = [0.0 if one is None else float(one.gain.min()) for one in observers]
@@ -157,6 +162,18 @@ def operating_point(
     )
     linear = view.linear()
     return Point(loop, whole, words, axis, view.quantum(quantum), view.reflecting, linear)
+
+
+def force_back(session: Session, world: World, axis: Array) -> Array:
+    """How a unit force on the follower's tool along an axis comes back to the leader's, in world.
+
+    Where the arms stand, at a force scale of 1. Its length is how far the follower goes for a way
+    of the leader along it.
+    """
+    bridge, placed = _coupled(session), _Placed(world, stances(world))
+    law: Coupling = _fresh(bridge.laws[0])
+    a, b = (_side(end.station, placed) for end in (bridge.a, bridge.b))
+    return law.port.direction(law.mapping, a, b, axis)
 
 
 @dataclass(frozen=True)
@@ -187,12 +204,20 @@ class _View:
         # Begin where the follower is, not on the way to a far first setpoint.
         if isinstance(law.mapping, PenMapping):
             law.mapping.absolute = False
-        at_leader = law.mapping.matrix[:3, :3].T @ axis
-        self._axes = at_leader / np.linalg.norm(at_leader), axis
+        # A joint that stands at its limit moves on one side only.
+        if isinstance(law.mapping, JointMapping):
+            law.mapping.lower[:], law.mapping.upper[:] = -np.inf, np.inf
         self._law = law
+        self._joints = law.port.space == "joints"
         self._stations = stations
+        self._drives = [
+            station.plant.actuated if self._joints else station.drives for station in stations
+        ]
         self._stances = [placed.standing[station.name] for station in stations]
         self._sides = _side(stations[0], placed), _side(stations[1], placed)
+        at_leader = law.port.direction(law.mapping, *self._sides, axis)
+        size = float(np.linalg.norm(at_leader))
+        self._axes = at_leader / size if size > MIN_MOBILITY else axis, axis
         self._felt = law.mapping.force_scale
 
     def require_motion(self) -> None:
@@ -209,14 +234,15 @@ class _View:
         """The law along the axis."""
         return sample_law(self._law, *self._sides, self._axes[1])
 
-    def reflecting(self, times: float) -> Array:
+    def reflecting(self, times: float) -> LawTable:
         """The law in all directions, with a multiple of the force at the hand."""
         self._law.mapping.force_scale = times * self._felt
         probed = probe_law(self._law, *self._sides, self._period)
-        for number, station in enumerate(self._stations):
-            # Drop efforts that a passive joint would have to exert.
-            probed[number] *= station.drives[:, None]
-        return probed
+        # Drop efforts that a passive joint would have to exert.
+        return [
+            [effort * drives[:, None] for effort in efforts]
+            for efforts, drives in zip(probed, self._drives, strict=True)
+        ]
 
     def linear(self) -> bool:
         """Whether the law is linear within a few millimetres."""
@@ -232,7 +258,7 @@ class _View:
         memory = probe_memory(self._law, *self._sides, self._period)
         if memory is None:
             return None
-        return replace(memory, N=memory.N * self._stations[0].drives[:, None])
+        return replace(memory, N=memory.N * self._drives[0][:, None])
 
     def tools(self, friction: float | None) -> list[LoopTool]:
         """Both tools along the axis."""
@@ -242,7 +268,8 @@ class _View:
     def limbs(self, friction: float | None) -> list[LoopArm]:
         """Both arms."""
         pairs = zip(self._stances, self._axes, strict=True)
-        return [_limb(stance, axis, friction) for stance, axis in pairs]
+        limbs = [_limb(stance, axis, friction) for stance, axis in pairs]
+        return [replace(limb, joints=self._joints) for limb in limbs]
 
     def quantum(self, given: float | None) -> float:
         """Encoder steps of all joints as one step of the coarser tool along the axis, [m]."""

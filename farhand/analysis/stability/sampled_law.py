@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from farhand.coupling import Coupling, Side
 from farhand.coupling.admittance import Admittance
+from farhand.coupling.port import Port
 from farhand.coupling.trial import complaint, raised
 from farhand.errors import BadValue, Mismatch
-from farhand.spatial import rotation_from_vector, rotation_vector
+from farhand.spatial import rotation_from_vector
 
 Array = np.ndarray
 
@@ -24,8 +27,8 @@ FAR_M = 5e-3
 MAX_GAIN_CHANGE = 0.2
 """Share by which the gains of a law that counts as linear may differ there, [-]."""
 
-HANDLE = 12
-"""Size of a handle's state: pose and twist."""
+LawTable = Sequence[Sequence[Array]]
+"""∂(effort on a side) over the signals of a side (positions, velocities, efforts): [on][of]."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,28 @@ def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
     if axis.shape != (3,) or not abs(float(axis @ axis) - 1.0) < 1e-6:
         raise BadValue(f"the axis of a sampled law must be a unit vector, not {axis.tolist()}")
     whole = probe_law(law, a, b)
-    at_leader = law.mapping.matrix[:3, :3].T @ axis
-    axes = np.zeros((2, 6))
-    axes[0, :3], axes[1, :3] = at_leader / np.linalg.norm(at_leader), axis
-    # Indices: effort on, signal of, effort along, kind of signal, signal along.
-    kinds = whole.reshape(2, 2, 6, 3, 6)
-    along = np.einsum("abikj,ai,bj->abk", kinds, axes, axes)
+    at_leader = law.port.direction(law.mapping, a, b, axis)
+    axes = at_leader / np.linalg.norm(at_leader), axis
+    moved, pushed = zip(
+        *(_along(law.port, side, n) for side, n in zip((a, b), axes, strict=True)), strict=True
+    )
+    along = np.zeros((2, 2, 3))
+    for on in range(2):
+        for of in range(2):
+            felt = (moved[on] @ whole[on][of]).reshape(3, -1)
+            along[on, of] = felt[0] @ moved[of], felt[1] @ moved[of], felt[2] @ pushed[of]
     return SampledLaw(along[0], along[1])
+
+
+def _along(port: Port, side: Side, axis: Array) -> tuple[Array, Array]:
+    """A unit motion and a unit force of a tool along an axis, at the port."""
+    if port.space == "tool":
+        both = np.concatenate([axis, np.zeros(3)])
+        return both, both
+    assert side.arm is not None
+    pushed = side.arm.J[:3].T @ axis
+    moved = np.linalg.solve(side.arm.M, pushed)
+    return moved / float(pushed @ moved), pushed
 
 
 @dataclass(frozen=True)
@@ -82,12 +100,14 @@ class Memory:
     """
 
     P: Array  #: of the memory itself, n × n
-    Q: Array  #: of the signals of leader and follower, 2 × n × 18
+    Q: Sequence[Array]  #: of the signals of leader and follower, n × 18 each
     N: Array  #: of the effort on the leader, 6 × n
 
 
-def probe_law(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Array:
-    """Derivatives of both efforts by pose, twist and wrench of both sides, 2 × 2 × 6 × 18.
+def probe_law(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> LawTable:
+    """Derivatives of both efforts by pose, twist and wrench of both sides, 6 × 18 each.
+
+    Of a law that couples joints: by their positions, velocities and external torques.
 
     Central differences. Poses and wrenches are shifted alone. Velocities are probed by moving the
     joints such that the tool moves along one direction, because laws that use an arm's model look
@@ -103,12 +123,14 @@ def is_linear(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> bool:
     A dead band or a stop does not; a prediction from small changes then holds for small motions
     only. Arguments and errors: see :func:`probe_law`.
     """
-    near = probe_law(law, a, b, dt)[:, 0, :, :3]
+    table, sizes = probe_law(law, a, b, dt), _sizes(law)
+    directions = 3 if law.port.space == "tool" else sizes[0]
+    near = np.vstack([table[on][0][:, :directions] for on in range(2)])
     far = np.zeros_like(near)
-    for direction in range(3):
-        by = FAR_M * np.eye(6)[direction]
+    for direction in range(directions):
+        by = FAR_M * np.eye(sizes[0])[direction]
         efforts, _ = _difference(law, (a, b), a, "position", by, dt)
-        far[:, :, direction] = efforts
+        far[:, direction] = np.concatenate(efforts)
     largest = max(float(np.abs(near).max()), float(np.abs(far).max()))
     return bool(np.abs(far - near).max() <= MAX_GAIN_CHANGE * largest)
 
@@ -122,13 +144,15 @@ def probe_memory(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Memory | 
     if not isinstance(law, Admittance):
         return None
     Q = _probe(law, a, b, dt)[1]
-    P, N = np.zeros((HANDLE, HANDLE)), np.zeros((2, 6, HANDLE))
-    for column in range(HANDLE):
-        h = STEPS["position" if column < 6 else "velocity"]
+    sizes, n = _sizes(law), 2 * law.port.leader_size
+    P, N = np.zeros((n, n)), [np.zeros((size, n)) for size in sizes]
+    for column in range(n):
+        h = STEPS["position" if column < n // 2 else "velocity"]
         (up, after_up), (down, after_down) = (
-            _answer(law, (a, b), dt, step * np.eye(HANDLE)[column]) for step in (h, -h)
+            _answer(law, (a, b), dt, step * np.eye(n)[column]) for step in (h, -h)
         )
-        N[:, :, column] = (up - down) / (2.0 * h)
+        for on in range(2):
+            N[on][:, column] = (up[on] - down[on]) / (2.0 * h)
         P[:, column] = (after_up - after_down) / (2.0 * h)
     if np.abs(N[1]).max() > 1e-6 * max(1.0, float(np.abs(N[0]).max())):
         raise Mismatch(
@@ -138,72 +162,82 @@ def probe_memory(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Memory | 
     return Memory(P, Q, N[0])
 
 
-def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
-    """Efforts, 2 × 2 × 6 × 18, and memory, 2 × n × 18, over the signals of both sides."""
+def _sizes(law: Coupling) -> tuple[int, int]:
+    """How many numbers the law's efforts on leader and follower have."""
+    return law.port.leader_size, law.port.size
+
+
+def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[LawTable, list[Array]]:
+    """Efforts and memory over the signals of both sides."""
     try:
         law.engage(a, b)
         law.settle()
     except Exception as error:  # your law may raise anything
         raise _unpredictable(law, raised(error)) from error
-    for side in (a, b):
-        side.wrench = np.zeros(6)
-    answers, memory = np.zeros((2, 2, 6, 18)), np.zeros((2, HANDLE, 18))
-    for number, side in enumerate((a, b)):
+    sizes = _sizes(law)
+    for side, size in zip((a, b), sizes, strict=True):
+        side.wrench, side.torque = np.zeros(6), np.zeros(size)
+    answers = [[np.zeros((on, 3 * of)) for of in sizes] for on in sizes]
+    memory = [np.zeros((2 * sizes[0], 3 * of)) for of in sizes]
+    for number, (side, size) in enumerate(zip((a, b), sizes, strict=True)):
         for kind, signal in enumerate(SIGNALS):
-            for direction in range(6):
-                column = 6 * kind + direction
-                by = STEPS[signal] * np.eye(6)[direction]
+            for direction in range(size):
+                column = size * kind + direction
+                by = STEPS[signal] * np.eye(size)[direction]
                 efforts, kept = _difference(law, (a, b), side, signal, by, dt)
-                answers[:, number, :, column] = efforts
-                memory[number, :, column] = kept
+                for on in range(2):
+                    answers[on][number][:, column] = efforts[on]
+                memory[number][:, column] = kept
     return answers, memory
 
 
 def _difference(
     law: Coupling, sides: tuple[Side, Side], side: Side, signal: str, by: Array, dt: float
-) -> tuple[Array, Array]:
+) -> tuple[list[Array], Array]:
     """Central difference of both efforts and of the memory for one signal of one side."""
     answers, h = [], float(np.abs(by).max())
+    shift = _shift if law.port.space == "tool" else _shift_joints
     for step in (by, -by):
         rotation = side.rotation.copy()
-        _shift(side, signal, step)
+        shift(side, signal, step)
         answers.append(_answer(law, sides, dt))
-        _shift(side, signal, -step)
+        shift(side, signal, -step)
         side.rotation[:] = rotation
     (up, after_up), (down, after_down) = answers
-    return (up - down) / (2.0 * h), (after_up - after_down) / (2.0 * h)
+    efforts = [(one - other) / (2.0 * h) for one, other in zip(up, down, strict=True)]
+    return efforts, (after_up - after_down) / (2.0 * h)
 
 
 def _answer(
     law: Coupling, sides: tuple[Side, Side], dt: float, memory: Array | None = None
-) -> tuple[Array, Array]:
+) -> tuple[list[Array], Array]:
     """Both efforts, and how the law's handle moved; the handle is then restored."""
+    n = law.port.leader_size
     if not isinstance(law, Admittance):
-        return _efforts(law, sides, dt), np.zeros(HANDLE)
+        return _efforts(law, sides, dt), np.zeros(2 * n)
     handle = law.handle
-    before = handle.position.copy(), handle.rotation.copy(), handle.twist.copy()
+    before: Any = law.port.handle()
+    before.take(handle)
     if memory is not None:
-        handle.position += memory[:3]
-        handle.rotation[:] = rotation_from_vector(memory[3:6]) @ handle.rotation
-        handle.twist += memory[6:]
+        handle.shift(memory[:n])
+        handle.rate += memory[n:]
     efforts = _efforts(law, sides, dt)
-    turned = rotation_vector(handle.rotation @ before[1].T)
-    after = np.concatenate([handle.position - before[0], turned, handle.twist - before[2]])
-    handle.position[:], handle.rotation[:], handle.twist[:] = before
+    after = np.concatenate([handle.error(before), handle.rate - before.rate])
+    handle.take(before)
     return efforts, after
 
 
-def _efforts(law: Coupling, sides: tuple[Side, Side], dt: float) -> Array:
-    """Both wrenches of a law, 2 × 6, [N] and [N·m]."""
+def _efforts(law: Coupling, sides: tuple[Side, Side], dt: float) -> list[Array]:
+    """Both efforts of a law, [N] and [N·m]."""
     try:
         answer = law.step(*sides, dt)
     except Exception as error:  # your law may raise anything
         raise _unpredictable(law, raised(error)) from error
-    wrong = complaint(answer)
+    wrong = complaint(answer, _sizes(law))
     if wrong is not None:
         raise _unpredictable(law, wrong)
-    efforts = np.array([effort.wrench for effort in answer], dtype=float)
-    if not np.isfinite(efforts).all():
+    efforts = [np.array(effort.wrench, dtype=float) for effort in answer]
+    if not all(np.isfinite(effort).all() for effort in efforts):
         raise _unpredictable(law, "returned an effort that is not a number")
     return efforts
 
@@ -225,3 +259,16 @@ def _shift(side: Side, signal: str, by: Array) -> None:
     else:
         side.position += by[:3]
         side.rotation[:] = rotation_from_vector(by[3:]) @ side.rotation
+
+
+def _shift_joints(side: Side, signal: str, by: Array) -> None:
+    """The same for a side whose joints are coupled."""
+    if signal == "velocity" and side.arm is not None:
+        side.arm.update(side.arm.q.copy(), side.arm.v + by)
+    elif signal == "velocity":
+        side.v += by
+    elif signal == "force":
+        assert side.torque is not None  # set before
+        side.torque += by
+    else:
+        side.q += by

@@ -24,7 +24,12 @@ MAX_EIGENVECTOR_CONDITION = 1e9
 """Condition of the eigenvectors above which they are not used."""
 
 MAX_TURN = 1.0
-"""Largest turn of f between two points that needs no more points between them, [rad]."""
+"""Largest turn of f between two points that needs no more points between them, [rad], and largest
+change of the logarithm of its delayed part."""
+
+BESIDE_ROOT = np.array([-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0])
+"""Where points lie beside a root of the loop without what crosses the link, in its distances from
+the circle."""
 
 MAX_REFINEMENTS = 24
 
@@ -233,6 +238,10 @@ class CharacteristicCircle:
         self._phase = np.zeros(0)
         self._G = np.zeros((0, len(R), len(R)), dtype=complex)
         self._add(np.concatenate([[0.0], np.geomspace(1e-6, 0.02, 300)[:-1], even]))
+        # Like arms have the same roots twice: f may turn a whole time between two even points.
+        near = self._roots[(self._roots.imag > 0.0) & (np.abs(self._roots) > 0.9)]
+        spread = np.angle(near)[:, None] + np.abs(1.0 - np.abs(near))[:, None] * BESIDE_ROOT
+        self._add(np.unique(spread[(spread > 0.0) & (spread < np.pi)]))
 
     @property
     def z(self) -> Array:
@@ -249,9 +258,13 @@ class CharacteristicCircle:
             alone = z[:, :, None] * np.eye(len(self._A)) - self._A
             inputs = np.broadcast_to(self._B, (len(alone), *self._B.shape))
             G = self._R @ np.linalg.solve(alone, inputs)
+        # z − r turns with z about a root inside, and swings to and fro before one outside.
+        inside = np.abs(self._roots) < 1.0 + MARGIN
+        turned = np.angle(1.0 - self._roots[inside] / z).sum(axis=1) + inside.sum() * angles
+        turned += np.angle(1.0 - z / self._roots[~inside]).sum(axis=1)
         order = np.argsort(np.concatenate([self._angles, angles]), kind="stable")
         self._angles = np.concatenate([self._angles, angles])[order]
-        self._phase = np.concatenate([self._phase, np.angle(away).sum(axis=1)])[order]
+        self._phase = np.concatenate([self._phase, turned])[order]
         self._G = np.concatenate([self._G, G])[order]
 
     def closed(self, delay: int) -> Array:
@@ -278,8 +291,10 @@ class CharacteristicCircle:
     def _phase_at(self, delay: int) -> Array:
         """Phase of f at the points, [rad]; adds points until it is certain."""
         for _ in range(MAX_REFINEMENTS):
-            phase = np.unwrap(self._phase + np.angle(self.closed(delay)))
-            wide = np.abs(np.diff(phase)) > MAX_TURN
+            closed = self.closed(delay)
+            phase: Array = self._phase + np.unwrap(np.angle(closed))
+            grown = np.abs(np.diff(np.log(np.maximum(np.abs(closed), 1e-300))))
+            wide = (np.abs(np.diff(phase)) > MAX_TURN) | (grown > MAX_TURN)
             if not wide.any():
                 break
             self._add(0.5 * (self._angles[1:] + self._angles[:-1])[wide])

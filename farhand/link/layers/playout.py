@@ -44,17 +44,25 @@ class Playout:
         tool_twist: [m/s] and [rad/s].
         engagement_id: number of the engagement that what is played belongs to.
         map: the other side's map in the last packet that was played, as :attr:`Packet.map`.
-        measured_wrench: [N] and [N·m]; None where none was measured.
-        commanded_wrench: [N] and [N·m]; None where none was sent.
+        measured_wrench: [N] and [N·m]; None where none was measured, or joints are coupled.
+        external_torque: of joints that are coupled, [N·m]; None where none was measured.
+        commanded_wrench: on the tool or on the joints, [N] and [N·m]; None where none was sent.
+
+    Args:
+        nq: number of configuration coordinates.
+        nv: number of velocity coordinates.
+        joints: of the follower, where joints are coupled; 0 for a coupling of tools.
     """
 
-    def __init__(self, nq: int, nv: int) -> None:
-        sizes = {"v": nv, "tool_twist": 6, "_measured": 6, "_commanded": 6}
+    def __init__(self, nq: int, nv: int, joints: int = 0) -> None:
+        n = nv if joints else 6
+        sizes = {"v": nv, "tool_twist": 6, "_measured": n, "_commanded": n}
         sizes |= {"tool_quaternion": 4, "q": nq, "tool_position": 3}
         width = sum(sizes.values())
         self._rows, self._times = np.zeros((KEPT, width)), [0] * KEPT
         self._known, self._engagements = [(False, False)] * KEPT, [0] * KEPT
-        self._maps = np.zeros((KEPT, 12))
+        self._maps = np.zeros((KEPT, 2 * joints + 1 if joints else 12))
+        self._joints = joints > 0
         self._now, self._way = np.zeros(width), np.zeros(width)
         self._columns: dict[str, slice] = {}
         start = 0
@@ -70,6 +78,7 @@ class Playout:
         self._measured: Array
         self._commanded: Array
         self.measured_wrench: Array | None = None
+        self.external_torque: Array | None = None
         self.commanded_wrench: Array | None = None
         self._smooth = [("tool_position", "tool_twist")] + ([("q", "v")] if nq == nv else [])
         self._newest, self._older = -1, 0
@@ -89,7 +98,8 @@ class Playout:
         row, columns = self._rows[at], self._columns
         for name in ("v", "tool_twist", "tool_quaternion", "q", "tool_position"):
             row[columns[name]] = getattr(packet, name)
-        measured, commanded = packet.measured_wrench, packet.commanded_wrench
+        measured = packet.external_torque if self._joints else packet.measured_wrench
+        commanded = packet.commanded_wrench
         row[columns["_measured"]] = 0.0 if measured is None else measured
         row[columns["_commanded"]] = 0.0 if commanded is None else commanded
         self._known[at] = measured is not None, commanded is not None
@@ -140,5 +150,9 @@ class Playout:
             bend = (1.0 - s) * (h * first[speed] - d) - s * (h * self._rows[newer, speed] - d)
             now[at] += s * (1.0 - s) * bend
         both = [a and b for a, b in zip(self._known[older], self._known[newer], strict=True)]
-        self.measured_wrench = self._measured if both[0] else None
+        measured = self._measured if both[0] else None
+        if self._joints:
+            self.external_torque = measured
+        else:
+            self.measured_wrench = measured
         self.commanded_wrench = self._commanded if both[1] else None

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from farhand.coupling import Side
+from farhand.coupling.port import Port
 from farhand.link.layers.layer import Layer, LayerPort
 from farhand.parameters import parameter
-from farhand.spatial import Array, rotation_from_vector, rotation_vector, total
-
-DAMPER_WEIGHTS = np.repeat([1.0, 0.01], 3)
-"""A damper in [N·s/m] for translation is a hundredth of it in [N·m·s/rad] for rotation."""
+from farhand.spatial import Array, total
 
 SHOWN_TIME_S = 0.02
 """Time constant with which the velocity of a reference that is held back changes, [s]."""
@@ -53,6 +51,14 @@ class TimeDomainPassivity(Layer):
         2.0, "J/s", "energy in reserve beside it, per second of round trip", 0.0, 100.0
     )
     fill: float = parameter(40.0, "N·s/m/J", "damping at the leader per missing joule", 0.0, 1e4)
+
+    def scale(self, stiffness: float, damping: float) -> None:
+        """Energies grow with the stiffness, dampers with the damping."""
+        self.lent *= stiffness
+        self.level *= stiffness
+        self.blind *= stiffness
+        self.damping_limit *= damping
+        self.fill *= damping / stiffness
 
     def ports(self) -> tuple[LeaderPort, FollowerPort]:
         """The two ends."""
@@ -125,7 +131,7 @@ class EnergyPort(LayerPort, ABC):
         return max(0.0, self.reserve_target - self.budget)
 
     def account(self, energy_out: Array) -> None:
-        """Book a step's energy per axis, positive when it came out here, [J] ×6."""
+        """Book a step's energy per axis, positive when it came out here, [J]."""
         positive = np.maximum(energy_out, 0.0)
         self.taken += positive
         energy_in = positive - energy_out
@@ -158,6 +164,11 @@ class LeaderPort(EnergyPort):
         super().__init__(settings)
         self.pace, self._known_taken = 0.0, 0.0
 
+    def suit(self, port: Port, own: int) -> None:
+        """Prepare the arrays for a port."""
+        super().suit(port, own)
+        self._weights = port.spread(*port.damper, leader=True)
+
     def forget(self) -> None:
         """Clear the account, because the other end was restarted."""
         super().forget()
@@ -177,7 +188,7 @@ class LeaderPort(EnergyPort):
         """The law's wrench, with damping where energy would be created."""
         self._watch(dt)
         twist = self.driven(twist)
-        resisting, settings, pushed = DAMPER_WEIGHTS * twist, self.settings, self._wrench
+        resisting, settings, pushed = self._weights * twist, self.settings, self._wrench
         speed, budget = float(resisting.dot(twist)), self.budget
         added = settings.fill * (self.missing + self.owed)
         np.multiply(wrench, _share(budget, settings.lent), pushed)
@@ -237,36 +248,46 @@ class FollowerPort(EnergyPort):
     def __init__(self, settings: TimeDomainPassivity) -> None:
         super().__init__(settings)
         self.inside = 0.0  #: energy that the law at this end has taken in and not given out, [J]
-        self._position, self._rotation = np.zeros(3), np.eye(3)
         self._started, self._shown = False, 1.0
+
+    def suit(self, port: Port, own: int) -> None:
+        """Prepare the arrays for a port."""
+        super().suit(port, own)
+        self._weights = port.spread(*port.damper)
+        self._last: Any = port.handle()
+        self._reference: Any = port.handle()
 
     def begin(self) -> None:
         """Start a new engagement: nothing is held back, and displacements count from here."""
         self.behind[:] = 0.0
         self._started, self._shown = False, 1.0
 
-    def lead(
-        self, remote: Side, position: Array, rotation: Array, twist: Array, force: Array, dt: float
-    ) -> None:
+    def lead(self, remote: Side, heard: Any, force: Array, dt: float) -> None:
         """Move the leader that the law sees, as far as there is energy."""
-        step = self._step(position, rotation)
+        if not self._started:
+            self._last.take(heard)
+            self._started = True
+        step = heard.error(self._last)
         share = self._allow(-force * step)
         self.behind += (1.0 - share) * step
         back = self.behind * min(1.0, self.settings.recovery * dt)
         allowed = self._allow(-force * back)
         self.behind -= allowed * back
-        remote.position[:] = position - self.behind[:3]
-        remote.rotation[:] = rotation_from_vector(-self.behind[3:]) @ rotation
+        self._last.take(heard)
+        reference = self._reference
+        reference.take(heard)
+        reference.shift(-self.behind)
         # A reference that stops and goes from tick to tick would make the law's damper rattle.
         self._shown += (share - self._shown) * min(1.0, dt / SHOWN_TIME_S)
-        remote.twist[:] = self._shown * twist
+        reference.rate *= self._shown
+        reference.show(remote)
 
     def push(self, wrench: Array, twist: Array, dt: float, gain: float = 1.0) -> Array:
         """The law's wrench, with damping if the law at this end has created energy."""
         twist = self.driven(twist)
         # Joules at the leader per joule here.
         scale = 1.0 if self.law is None else self.law.mapping.force_scale
-        resisting, pushed = DAMPER_WEIGHTS * twist, self._wrench
+        resisting, pushed = self._weights * twist, self._wrench
         speed, out = scale * float(resisting.dot(twist)) * dt, scale * float(wrench.dot(twist)) * dt
         owed = out - self.inside - self.settings.lent
         added = 0.0
@@ -280,15 +301,6 @@ class FollowerPort(EnergyPort):
         pushed *= gain
         self.added = gain * added
         return pushed
-
-    def _step(self, position: Array, rotation: Array) -> Array:
-        """How far the leader has come since the last call, [m] and [rad]."""
-        if not self._started:
-            self._position[:], self._rotation[:], self._started = position, rotation, True
-        turn = rotation_vector(rotation @ self._rotation.T)
-        step = np.concatenate([position - self._position, turn])
-        self._position[:], self._rotation[:] = position, rotation
-        return step
 
     def _allow(self, energy_out: Array) -> float:
         """The share of a displacement that there is energy for; that share is booked."""

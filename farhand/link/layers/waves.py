@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from farhand.coupling import Side, SpringCoupling
+from farhand.coupling.port import TOOL, Port
 from farhand.link.layers.layer import Layer, LayerPort
 from farhand.parameters import parameter
-from farhand.spatial import Array, rotation_from_vector, rotation_vector, total
+from farhand.spatial import Array, total
 
-DEFAULT_IMPEDANCE = np.repeat([50.0, 0.5], 3)
+DEFAULT_IMPEDANCE = (50.0, 0.5)
 """Wave impedance for a law without a spring, [N·s/m] and [N·m·s/rad]."""
 
 ROUND_TRIP_SAMPLES = 1000
@@ -60,6 +61,10 @@ class WaveVariables(Layer):
     )
     reserve: float = parameter(1.5, "J", "most that is kept to pay for that", 0.0, 100.0)
 
+    def scale(self, stiffness: float, damping: float) -> None:
+        """The reserve grows with the stiffness; the impedance fits the law by itself."""
+        self.reserve *= stiffness
+
     def ports(self) -> tuple[WaveLeader, WaveFollower]:
         """The two ends."""
         return WaveLeader(self), WaveFollower(self)
@@ -74,28 +79,35 @@ class WavePort(LayerPort, ABC):
         settings: of the layer; live.
 
     Attributes:
-        heard: energy of the waves that the other end has sent, per axis, [J] ×6.
-        impedance: b per axis in the leader's workspace, [N·s/m] ×3 and [N·m·s/rad] ×3.
+        heard: energy of the waves that the other end has sent, per axis, [J].
+        impedance: b per axis of the leader's port, [N·s/m] and [N·m·s/rad].
         damping: the law's damper there, in the same units.
     """
 
     def __init__(self, settings: WaveVariables) -> None:
         super().__init__()
-        self.settings, self.heard = settings, np.zeros(6)
-        self.impedance, self.damping = DEFAULT_IMPEDANCE.copy(), DEFAULT_IMPEDANCE.copy()
-        self._wave, self._samples = np.zeros(6), 0
+        self.settings, self._samples = settings, 0
+
+    def suit(self, port: Port, own: int) -> None:
+        """Prepare the arrays for a port."""
+        super().suit(port, own)
+        n = port.leader_size
+        self.heard, self._wave = np.zeros(n), np.zeros(n)
+        self._default = port.spread(*DEFAULT_IMPEDANCE, leader=True)
+        self.impedance, self.damping = self._default.copy(), self._default.copy()
 
     def fit(self) -> None:
         """Set b to max(D, K T) of the law's spring as the leader feels it, unless b is chosen."""
         b, d, chosen, law = self.impedance, self.damping, self.settings.impedance, self.law
-        b[:] = d[:] = DEFAULT_IMPEDANCE
         spring = law.spring if isinstance(law, SpringCoupling) else None
         if law is not None and spring and min(spring.damping, spring.rotational_damping) > 0.0:
-            one_way, turned = 0.5 * self.round_trip, law.mapping.force_scale or 1.0
-            moved = turned * law.mapping.motion_scale**2
-            d[:3], d[3:] = moved * spring.damping, turned * spring.rotational_damping
-            b[:3] = max(d[0], moved * spring.stiffness * one_way)
-            b[3:] = max(d[3], turned * spring.rotational_stiffness * one_way)
+            felt, mapping = self.port.felt, law.mapping
+            felt(mapping, spring.damping, spring.rotational_damping, d)
+            felt(mapping, spring.stiffness, spring.rotational_stiffness, b)
+            b *= 0.5 * self.round_trip
+            np.maximum(b, d, out=b)
+        else:
+            b[:] = d[:] = self._default
         if chosen > 0.0:
             np.multiply(d, chosen / d[0], b)
 
@@ -115,7 +127,7 @@ class WavePort(LayerPort, ABC):
         """Clear the account, because the other end was restarted."""
         super().forget()
         self.heard[:] = self._wave[:] = 0.0
-        self.impedance[:] = self.damping[:] = DEFAULT_IMPEDANCE
+        self.impedance[:] = self.damping[:] = self._default
         self._samples = 0
 
     def hear(self, given: Array, taken: Array) -> None:
@@ -134,7 +146,7 @@ class WavePort(LayerPort, ABC):
         return self._wave * np.sqrt(np.minimum(1.0, there / np.maximum(energy, 1e-300)))
 
     def energy(self, wave: Array, dt: float) -> Array:
-        """What √(2b) times a wave carries in a step, per axis, [J] ×6."""
+        """What √(2b) times a wave carries in a step, per axis, [J]."""
         return 0.25 * dt * wave**2 / self.impedance
 
 
@@ -156,6 +168,10 @@ class WaveLeader(WavePort):
         of the hand, and nothing is booked once the sides are apart.
         """
         self.fit()
+        # A pen's passive wrist turns the reference all the same; joints that nothing resists do not
+        # send waves, whose energy nobody has put in.
+        if self.port is not TOOL:
+            twist = self.driven(twist)
         moving = self.impedance * twist
         self.added = gain * float(self.impedance[0])
         force = moving - self.wave(dt)
@@ -180,9 +196,14 @@ class WaveFollower(WavePort):
 
     def __init__(self, settings: WaveVariables) -> None:
         super().__init__(settings)
-        self.twist, self.spare = np.zeros(6), 0.0
-        self._position, self._rotation = np.zeros(3), np.eye(3)
+        self.spare = 0.0
         self._started, self._used = False, 0.0
+
+    def suit(self, port: Port, own: int) -> None:
+        """Prepare the arrays for a port."""
+        super().suit(port, own)
+        self._reference: Any = port.handle()
+        self.twist: Array = self._reference.rate
 
     def begin(self) -> None:
         """Start a new engagement: the reference starts at the leader, with nothing spared."""
@@ -194,25 +215,21 @@ class WaveFollower(WavePort):
         np.multiply(self.impedance, twist, self._wave)
         self._wave -= wrench
 
-    def lead(
-        self, remote: Side, position: Array, rotation: Array, twist: Array, force: Array, dt: float
-    ) -> None:
+    def lead(self, remote: Side, heard: Any, force: Array, dt: float) -> None:
         """Move the leader that the law sees with the wave."""
+        reference = self._reference
         if not self._started:
-            self._position[:], self._rotation[:], self._started = position, rotation, True
+            reference.take(heard)
+            self.twist[:], self._started = 0.0, True
         self._book(force, dt)
         self.fit()
         before = self.twist.copy()
         self.twist[:] = self._moved(self.wave(dt), force, dt)
-        self.behind[:3] = position - self._position
-        self.behind[3:] = rotation_vector(rotation @ self._rotation.T)
+        self.behind[:] = heard.error(reference)
         back = self.settings.recovery * self.behind
         self.twist += self._paid(back, force + self.damping * (before - self.twist), dt) * back
-        self._position += self.twist[:3] * dt
-        self._rotation[:] = rotation_from_vector(self.twist[3:] * dt) @ self._rotation
-        remote.position[:] = self._position
-        remote.rotation[:] = self._rotation
-        remote.twist[:] = self.twist
+        reference.shift(self.twist * dt)
+        reference.show(remote)
 
     def part(self, force: Array, dt: float) -> None:
         """Keep the reference still; waves that arrive pay for the force that still goes back."""

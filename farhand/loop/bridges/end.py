@@ -30,17 +30,17 @@ class End:
         self.station, self.remote, self._port = station, remote, port
         self.contribution, self._rate = station.join(), port.rate(station.side)
         self.energy = 0.0  # put into the coupling by this side, net [J]
-        drives = station.drives
+        self._drives = station.drives
         if port.space == "joints":
             station.couple_joints()
-            drives = station.plant.actuated
+            self._drives = station.plant.actuated
         self.asked, self._faded = np.zeros(len(self._rate)), np.zeros(len(self._rate))
         self.effort = self.asked  #: what the station is asked for, faded
         # power of what the law asks for on the arm [W], and whether it is of this tick
         self._power, self._known = 0.0, False
         self._cut, self._parting, self._work = False, False, 0.0
         self._pulls = station.controller.exerts_effort
-        self._passive = None if drives.all() else ~drives
+        self._passive = None if self._drives.all() else ~self._drives
 
     @property
     def dropped(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from farhand.arm import Arm
@@ -77,12 +79,20 @@ class LinkEnd(End):
         self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
         self.engagement = Engagement()
         self.energies, self.port = PortEnergy(len(self._rate)), port
-        self.playout = None if port is None else Playout(len(packet.q), len(packet.v))
+        self.playout: Playout | None = None
         if port is not None:
-            port.attach(law, station.drives)
-        # Position, rotation and twist of the other tool by the packets, before the layer acts.
-        self._heard = np.zeros(3), np.eye(3), np.zeros(6)
-        self._reflected, self._told = np.zeros(6), self.effort
+            self.playout = playout = Playout(len(packet.q), len(packet.v), packet.joints)
+            self._played_rate = playout.tool_twist if law.port is TOOL else playout.v
+            port.attach(law, self._drives & law.port.drives if self.leads else self._drives)
+        sums = self.energies.net if port is None else port.given
+        # The arm with more joints decides how many numbers there are.
+        self._sent = [
+            energy[: len(sums)]
+            for energy in (endpoint.outgoing.port_energy_in, endpoint.outgoing.port_energy_out)
+        ]
+        # Where the leader is by the packets, before the layer acts.
+        self._heard: Any = law.port.handle()
+        self._reflected, self._told = np.zeros(law.port.leader_size), self.effort
         self.trip: Trip | None = None
         self.pending, self.switch = False, Switch()
         self._engaged_ns, self._generation, self._met = 0, endpoint.generation, False
@@ -181,7 +191,7 @@ class LinkEnd(End):
         if not self.leads:
             a, b = b, a
             if port is not None:
-                port.lead(a, *self._heard, self._reflected, dt)
+                port.lead(a, self._heard, self._reflected, dt)
         try:
             answer = on_a, on_b = self.law.step(a, b, dt)
             taken = self.take(on_a if self.leads else on_b)
@@ -289,12 +299,13 @@ class LinkEnd(End):
 
     def _read_packet(self, now_ns: int) -> None:
         packet = self.endpoint.incoming
-        self.remote.external_torque = self.remote.torque = packet.external_torque
+        self.remote.external_torque = packet.external_torque
         if self.port is None or self.playout is None:
             self._see(packet)
             return
         self.playout.take(packet, now_ns)
-        self.port.hear(packet.port_energy_in, packet.port_energy_out)
+        n = self.law.port.leader_size
+        self.port.hear(packet.port_energy_in[:n], packet.port_energy_out[:n])
 
     def _play(self, playout: Playout, now_ns: int) -> None:
         """Use the content of the packets at an even age."""
@@ -308,12 +319,10 @@ class LinkEnd(End):
         self._see(playout)
         # Only with a layer, which bounds the energy, may the law use this at once.
         remote.commanded = playout.commanded_wrench
-        for kept, new in zip(
-            self._heard, (remote.position, remote.rotation, remote.twist), strict=True
-        ):
-            kept[:] = new
+        if not self.leads:
+            self._heard.take(remote)
         if self.port is not None and playout.commanded_wrench is not None:
-            self.port.arrive(playout.tool_twist, playout.commanded_wrench)
+            self.port.arrive(self._played_rate, playout.commanded_wrench)
 
     def _see(self, seen: Packet | Playout) -> None:
         """Set the other side from a packet, or from the state between packets."""
@@ -325,7 +334,7 @@ class LinkEnd(End):
             remote.rotation[:] = rotation_from_quaternion(seen.tool_quaternion)
             remote.twist[:] = seen.tool_twist
             remote.q[:], remote.v[:] = seen.q, seen.v
-        remote.wrench = seen.measured_wrench
+        remote.wrench, remote.torque = seen.measured_wrench, seen.external_torque
 
     def _write_packet(self) -> None:
         packet, arm, mapping = self.endpoint.outgoing, self.station.arm, self.law.mapping
@@ -340,11 +349,12 @@ class LinkEnd(End):
         side = self.station.side
         packet.external_torque = side.external_torque if self._port is TOOL else side.torque
         packet.map[:] = mapping.numbers
+        given, taken = self._sent
         if self.port is None:
-            packet.port_energy_in = self.energies.given
-            packet.port_energy_out = self.energies.given - self.energies.net
+            given[:] = self.energies.given
+            np.subtract(self.energies.given, self.energies.net, taken)
         else:
-            packet.port_energy_in, packet.port_energy_out = self.port.given, self.port.taken
+            given[:], taken[:] = self.port.given, self.port.taken
 
 
 class LinkedBridge(Bridge):
@@ -367,9 +377,12 @@ class LinkedBridge(Bridge):
         if self._ports is not None:
             sums = ("given_by_leader", "taken_by_leader", "given_by_follower", "taken_by_follower")
             self._layer_energy = self.stream.channel("layer_energy", 4, "J", sums)
-            ends = ("leader", "follower")
-            self._layer_damping = self.stream.channel("layer_damping", 2, "N·s/m", ends)
-            self._held_back = self.stream.channel("layer_held_back", 6, "m, rad", TOOL.axes)
+            ends, port = ("leader", "follower"), b.law.port
+            axes = TOOL.axes if port is TOOL else list(a.station.arm.model.names)[1:]
+            self._layer_damping = self.stream.channel("layer_damping", 2, port.damper_unit, ends)
+            self._held_back = self.stream.channel(
+                "layer_held_back", port.leader_size, port.unit, axes
+            )
 
     def _publish(self) -> None:
         if self._ports is None:

@@ -15,7 +15,16 @@ from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.rigs import external_plants
 from farhand.rigs.coupled import ROLES, CoupledBuild
 from farhand.rigs.dual_arm.parts import numbers_of
-from farhand.rigs.pair.parts import Arms, Pair, gripped, hand_for, law_for, shaped, station
+from farhand.rigs.pair.parts import (
+    Arms,
+    Pair,
+    gripped,
+    hand_for,
+    law_for,
+    layer_scale,
+    shaped,
+    station,
+)
 from farhand.rigs.pair.scenarios import PRESS, SCENARIOS, scaled
 from farhand.rigs.rig import Options, Rig, RigParts
 from farhand.safety import Watchdog
@@ -63,6 +72,8 @@ def build(options: Options) -> Rig:
         needs_models="models" in law.needs,
         joint_space=shape.space == "joints",
     )
+    if parts.layer is not None and shape.space == "joints":
+        parts.layer.scale(*layer_scale(shape, arms))
     parameters = {**parts.settable(), "law": tuple(bridge.laws)}
     for name, port in world.ports.items():
         if port.push is not None:

@@ -292,6 +292,15 @@ def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
     return law(**more)
 
 
+def layer_scale(shape: Pair, arms: Arms) -> tuple[float, float]:
+    """Stiffness and damping of the strongest joint over those of a default spring of tools, [-].
+
+    A layer's energies and dampers suit that spring; a radian counts as a metre.
+    """
+    strongest, usual = arms.strongest(shape.frequency), Spring()
+    return shape.frequency * strongest / usual.stiffness, 2.0 * strongest / usual.damping
+
+
 def station(
     name: str, plant: Plant, arms: Arms, shape: Pair, period_ns: int, law: type[Coupling]
 ) -> Station:

@@ -9,7 +9,7 @@ import pytest
 
 from farhand.analysis.stability.limits import passive_limit, remedies, wall_limit
 from farhand.analysis.stability.loop import Contact
-from farhand.analysis.stability.operating_point import operating_point
+from farhand.analysis.stability.operating_point import force_back, operating_point
 from farhand.analysis.stability.spectrum import largest_stable_delay, stable
 from farhand.arm import Arm
 from farhand.coupling import LAWS
@@ -230,3 +230,46 @@ def test_no_law_of_the_library_is_called_nonlinear(rig, name, law):
     """Each is a linear law about rest, with all of its terms."""
     built = rig(name, law=law)
     assert operating_point(built.session, built.world, built.parts).linear
+
+
+ARMS = {"rig__leader_plant": "so101-leader", "rig__follower_plant": "so101"}
+
+
+def test_a_law_over_joints_is_seen_as_its_springs(rig):
+    """K and D of every joint, and nothing between two of them; the hand feels the opposite."""
+    built = rig("pair", law="position-position", **ARMS)
+    point = operating_point(built.session, built.world, built.parts)
+    spring = built.session.bridges[0].laws[0].spring
+    on_leader, on_follower = point.whole.law
+    n = len(spring._K)
+    np.testing.assert_allclose(on_follower[0][:, :n], np.diag(spring._K), atol=1e-6)
+    np.testing.assert_allclose(on_follower[1][:, n : 2 * n], -np.diag(spring._D), atol=1e-6)
+    np.testing.assert_allclose(on_leader[0], -on_follower[0], atol=1e-6)
+    assert point.linear and point.whole.observers == (50.0, 50.0)
+    fingers = built.session.parameters["fingers"]
+    assert point.whole.limbs[0].grip == (fingers.stiffness, fingers.damping)
+
+
+def test_without_a_law_the_joints_of_a_pair_are_free(rig):
+    """No effort on either side, in the prediction and in the run."""
+    built = rig("pair", law="none", **ARMS)
+    point = operating_point(built.session, built.world, built.parts)
+    assert not any(gains.any() for of in point.whole.law for gains in of)
+    built.session.run(0.3)
+    assert not built.session.trips
+
+
+def test_what_a_wall_pushes_on_like_arms_comes_back_along_the_wall(rig):
+    """Joint by joint the torques of a push are those of the same push at the other tool."""
+    built = rig("pair", rig__leader_plant="openarm", rig__follower_plant="openarm")
+    axis = np.array([0.6, 0.0, 0.8])
+    np.testing.assert_allclose(force_back(built.session, built.world, axis), axis, atol=1e-6)
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if law != "none"])
+def test_every_law_over_joints_is_predicted_and_linear(rig, law):
+    """Delay never helps one that shakes without."""
+    built = rig("pair", law=law, delay=4.0, **ARMS)
+    point = operating_point(built.session, built.world, built.parts)
+    assert point.linear
+    assert np.isfinite(point.whole.matrices()[0]).all()

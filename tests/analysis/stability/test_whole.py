@@ -7,13 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from farhand.analysis.stability import loop as loop_module
 from farhand.analysis.stability.cells import position_force
 from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopArm, LoopTool, WholeLoop
 from farhand.analysis.stability.spectrum import (
+    CharacteristicCircle,
     largest_stable,
     largest_stable_delay,
     least_damped,
     stable,
+    unrolled,
 )
 
 X = np.array([1.0, 0.0, 0.0])
@@ -84,3 +87,46 @@ def test_dry_friction_of_the_joints_stills_a_small_bump():
     assert whole.with_friction_damping(mode, 1e-4).limbs[0].viscous[0] == pytest.approx(
         ours, rel=0.02
     )
+
+
+@pytest.mark.parametrize("observers", [(0.0, 0.0), (50.0, 50.0)])
+def test_coupled_joints_that_slide_are_coupled_tools(observers, monkeypatch):
+    """On rails a joint is the tool, its torque the wrench: the same eigenvalues."""
+    monkeypatch.setattr(loop_module, "RETURN_RATE", 0.0)
+    tools = replace(both(1500.0)[1], observers=observers)
+    law = [[gains[:1, ::6] for gains in of] for of in tools.law]
+    joints = replace(
+        tools, limbs=tuple(replace(limb, joints=True) for limb in tools.limbs), law=law
+    )
+    found = []
+    for loop in (tools, joints):
+        A, B, R = loop.matrices()
+        found.append(np.linalg.eigvals(A + B @ R))
+    # the tools' five other directions have observers of their own
+    for value in found[1]:
+        assert np.abs(found[0] - value).min() < 1e-9
+
+
+def test_fingers_hold_the_last_joint_and_are_felt_as_torque():
+    """A gripper on a spring: ω = √(k/m), and the law sees what they push with."""
+    arm = replace(rail(2.0, 0.0), joints=True, grip=(800.0, 0.0))
+    still = [[np.zeros((1, 3))] * 2] * 2
+    whole = WholeLoop((arm, replace(rail(1.0, 1.0), joints=True)), still, Contact(0.0))
+    A, _, _ = whole.matrices()
+    frequencies = np.abs(np.angle(np.linalg.eigvals(A))) / whole.period
+    assert frequencies.max() == pytest.approx(np.sqrt(800.0 / 2.0), rel=1e-3)
+    seen, _ = whole._signals(0, arm, 0, 4)
+    np.testing.assert_allclose(seen[2], [-800.0, 0.0, 0.0, 0.0])
+
+
+def test_like_arms_over_a_long_link_are_counted_right():
+    """The same roots twice, near the circle: f turns a whole time within a step of the phase."""
+    law = np.zeros((2, 2, 6, 18))
+    law[1, 0, 0, 0], law[1, 1, 0, 0] = 0.1, -0.1
+    swing = np.zeros((6, 6))
+    swing[0, 0] = 4e4
+    arms = [replace(rail(1.0, 0.1), stiffness=swing) for _ in range(2)]
+    whole = WholeLoop((arms[0], rail(1.0, 0.1)), law, Contact(4e4, 0.0), 1e-3, 200)
+    A, B, R = whole.matrices()
+    assert np.abs(np.linalg.eigvals(unrolled(A, B, R, 200))).max() < 1.0
+    assert CharacteristicCircle(whole, 200).stable(200)

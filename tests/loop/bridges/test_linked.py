@@ -47,7 +47,7 @@ class Listening(LayerPort):
     def arrive(self, twist, wrench) -> None:
         self.arrived = twist.tolist(), wrench.tolist()
 
-    def lead(self, remote, position, rotation, twist, force, dt) -> None:
+    def lead(self, remote, heard, force, dt) -> None:
         self.force = force.copy()
 
     def part(self, force, dt) -> None:

@@ -1,0 +1,186 @@
+"""Where pairs coupled joint by joint begin to shake: predicted, and tried on the rig itself.
+
+``python -m farhand_lab.laws.joint_margins F.jsonl`` tries every cell and keeps the rows in that
+file; an interrupted run goes on where it stopped. Each cell is a pair at a wall, and one number
+that grows until it shakes: the force at the hand, the stiffness of the wall, or the delay. The rig
+must be calm at 0.85 of the predicted onset and shake at 1.15 of it.
+
+The joints have no dry friction here: with it, whether a loop shakes depends on how hard it was
+bumped.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from farhand.analysis.stability.loop import WholeLoop
+from farhand.analysis.stability.operating_point import Point, operating_point
+from farhand.analysis.stability.spectrum import largest_stable, largest_stable_delay
+from farhand.analysis.stability.sweep import sweep
+from farhand.rigs import Options, build_rig
+from farhand.running import fill_cache
+from farhand.running.stability_trial import Trial, attempt
+
+BELOW, ABOVE = 0.85, 1.15
+"""Shares of the predicted onset: the rig must be calm at the first and shake at the second."""
+
+GAINS, WALLS, MAX_DELAY_S = (0.05, 100.0), (50.0, 1e4), 0.4
+"""Ranges that are searched: force scale [-], wall stiffness [N/m], round trip [s]."""
+
+MIN_DELAY_S = 0.02
+"""Round trip below which an onset cannot be tried within 15 %: a tick each way is 2 ms."""
+
+SHORT_S, LONG_S = 5.5, 10.0
+"""Lengths of a trial, below and above 200 ms of round trip."""
+
+WALL_DAMPING = 1.0
+"""Of every wall, [N·s/m]."""
+
+Question = Literal["gain", "wall", "delay"]
+
+
+@dataclass(frozen=True)
+class JointCell:
+    """One pair of arms, and what grows until it shakes."""
+
+    leader: str
+    follower: str
+    law: str
+    question: Question  #: what grows: the force at the hand, the wall's stiffness, or the delay
+    frequency: float  #: ω of the rig's gains, [rad/s]
+    delay: float  #: round trip, [ms]; not used where the question is the delay
+    wall: float  #: stiffness, [N/m]; not used where the question is the wall
+
+    @property
+    def name(self) -> str:
+        """All fields in one word."""
+        values = asdict(self).values()
+        return "/".join(f"{v:g}" if isinstance(v, float) else v for v in values)
+
+    def settings(self, value: float) -> list[tuple[str, object]]:
+        """Of the rig, at a value of what grows."""
+        return [
+            ("rig.leader_plant", self.leader),
+            ("rig.follower_plant", self.follower),
+            ("rig.space", "joints"),
+            ("rig.frequency", self.frequency),
+            ("law.mapping.force_scale", value if self.question == "gain" else 1.0),
+        ]
+
+
+PAIRS = (
+    ("so101-leader", "so101"),
+    ("openarm", "openarm"),
+    ("panda", "fr3"),
+    ("so101-leader", "panda"),
+)
+
+
+def cells() -> list[JointCell]:
+    """All cells; those whose onset is outside the ranges have none to compare."""
+    tables: list[tuple[Any, ...]] = [
+        (
+            ("position-position", "position-force", "virtual-constraints", "admittance"),
+            ("gain",),
+            (20.0, 40.0),
+            (20.0, 60.0, 120.0),
+            (1000.0,),
+        ),
+        (("position-force", "admittance"), ("wall",), (20.0, 40.0), (0.0, 20.0), (0.0,)),
+        (
+            ("position-position", "position-force", "virtual-constraints", "four-channel"),
+            ("delay",),
+            (20.0, 40.0),
+            (0.0,),
+            (400.0, 3000.0),
+        ),
+    ]
+    return [JointCell(*pair, *row) for table in tables for row in product(*table) for pair in PAIRS]
+
+
+@lru_cache(maxsize=1)
+def _point(cell: JointCell) -> Point:
+    delay = max(cell.delay, 2.0) if cell.question == "delay" else cell.delay
+    settings = [*cell.settings(1.0), ("wall.stiffness", max(cell.wall, 1.0))]
+    settings.append(("wall.damping", WALL_DAMPING))
+    rig = build_rig("pair", Options(cell.law, delay=delay, settings=settings))
+    try:
+        return operating_point(rig.session, rig.world, rig.parts, friction=0.0)
+    finally:
+        rig.close()
+
+
+def predicted(cell: JointCell) -> float:
+    """Onset: force scale [-], wall stiffness [N/m] or round trip [s]; NaN if there is none."""
+    point = _point(cell)
+    if cell.question == "delay":
+        ticks = largest_stable_delay(point.whole, round(0.5 * MAX_DELAY_S / point.whole.period))
+        onset = 2.0 * ticks * point.whole.period
+        return onset if MIN_DELAY_S <= onset < math.inf else math.nan
+    if cell.question == "wall":
+        onset = largest_stable(point.at_wall, *WALLS, points=20)
+    else:
+
+        def with_gain(times: float) -> WholeLoop:
+            return replace(point.whole, law=point.reflecting(times))
+
+        onset = largest_stable(with_gain, *GAINS, points=20)
+    return onset if 0.0 < onset < math.inf else math.nan
+
+
+def shakes(cell: JointCell, value: float) -> bool:
+    """Whether the rig itself shakes at a value of what grows."""
+    delay = 1e3 * value if cell.question == "delay" else cell.delay
+    wall = value if cell.question == "wall" else cell.wall
+    hand = _point(cell).loop.hand
+    trial = Trial(
+        "pair",
+        cell.law,
+        delay,
+        wall,
+        WALL_DAMPING,
+        (hand.stiffness, hand.damping),
+        tuple(cell.settings(value)),
+        seconds=SHORT_S if delay < 200.0 else LONG_S,
+        dry_friction=False,
+    )
+    return bool(attempt(trial)["shakes"])
+
+
+def judge(cell: JointCell) -> dict[str, Any]:
+    """Predict and try one cell: its fields, the onset (None if there is none), and both trials."""
+    onset = predicted(cell)
+    row: dict[str, Any] = {**asdict(cell), "onset": None, "below": None, "above": None}
+    if math.isnan(onset):
+        return row
+    below, above = (shakes(cell, share * onset) for share in (BELOW, ABOVE))
+    return row | {"onset": onset, "below": below, "above": above}
+
+
+def within(row: dict[str, Any]) -> bool:
+    """Whether the rig was calm below the onset and shook above it."""
+    return row["above"] is True and row["below"] is False
+
+
+def main() -> None:
+    """Try every cell, and say how many were as predicted."""
+    fill_cache.at_once()
+    done = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    rows = sweep(judge, cells(), lambda cell: cell.name, done)
+    found = [row for row in rows if row["onset"] is not None]
+    hits = sum(within(row) for row in found)
+    share = 100.0 * hits / len(found)
+    print(f"{hits} of {len(found)} cells within 15 % ({share:.1f} %); {len(rows)} in all")
+    for row in found:
+        if not within(row):
+            print(row)
+
+
+if __name__ == "__main__":
+    main()

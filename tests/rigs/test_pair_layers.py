@@ -1,0 +1,99 @@
+"""With a layer on, a pair coupled joint by joint makes no energy, whatever the delay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.coupling.port import JointPort
+from farhand.link.layers import LAYERS
+from farhand.mapping.joint_map import JointMapping
+from farhand.rigs import Options, Rig, build_rig
+
+DT = 1e-3
+
+
+def built(leader: str, follower: str, law: str, layer: str, delay: float, scenario: str) -> Rig:
+    """A pair coupled by its joints."""
+    names = [("rig.leader_plant", leader), ("rig.follower_plant", follower)]
+    return build_rig("pair", Options(law, layer, scenario, delay=delay, settings=names))
+
+
+def net_energy(rig: Rig, seconds: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Energy put into the coupling over time, [J]: by its account, and by what the joints did.
+
+    The second is torque times way, from what was commanded and where the joints went. The third is
+    all energy that went in or out.
+    """
+    rig.session.run(seconds, rig.metrics.pull)
+    history, work, exchanged = rig.metrics.history, np.zeros(1), 0.0
+    for name in ("leader", "follower"):
+        way = np.diff(history.signal(name, "q"), axis=0)
+        step = (history.signal(name, "torque_coupled")[:-1] * way).sum(axis=1)
+        work, exchanged = work - np.cumsum(step), exchanged + float(np.abs(step).sum())
+    return history.signal("coupling", "port_energy").sum(axis=1), work, exchanged
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "law", "layer", "delay", "scenario", "seconds"),
+    [
+        # motors that are not cut: the account counts what was asked for
+        ("vx300s", "vx300s", "four-channel", "tdpa", 50.0, "wall", 4.0),
+        ("so101-leader", "so101", "position-force", "tank", 400.0, "free", 2.5),
+        ("openarm", "openarm", "virtual-constraints", "tdpa", 200.0, "squeeze", 2.5),
+        ("panda", "fr3", "position-position", "waves", 100.0, "wall", 3.0),
+        ("so101-leader", "panda", "position-position", "waves", 0.0, "wall", 3.0),
+    ],
+)
+def test_no_energy_is_made_in_joint_space(leader, follower, law, layer, delay, scenario, seconds):
+    """Arms alike and unlike, in contact and free, gripper included: no more than is lent."""
+    rig = built(leader, follower, law, layer, delay, scenario)
+    account, work, exchanged = net_energy(rig, seconds)
+    lent = 3.0 * getattr(rig.parts.layer, "lent", 0.0)
+    assert exchanged > 0.0 and not rig.session.trips
+    assert account.min() >= -lent - 1e-9
+    assert work.min() >= -lent - 2e-3 * exchanged
+    # the account takes the velocity at a step's start
+    np.testing.assert_allclose(work, account[1:], atol=2e-3 * exchanged)
+    rig.close()
+
+
+def test_without_a_layer_the_same_pair_does_make_energy_and_trips():
+    """The test above can fail: four channels over 50 ms shake themselves up."""
+    rig = built("so101-leader", "so101", "four-channel", "none", 50.0, "wall")
+    account, work, _ = net_energy(rig, 2.0)
+    assert account.min() < -1.0 and work.min() < -1.0
+    assert rig.session.trips
+    rig.close()
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_joint_that_drives_nothing_feels_no_layer_and_pays_for_nothing(layer):
+    """However fast it moves."""
+    port = LAYERS[layer]().ports()[0]
+    joints = JointMapping(source=(0, 2), signs=(1.0, -1.0), leader_joints=3, idle=(1,))
+    port.suit(JointPort(joints), 3)
+    port.drives = JointPort(joints).drives
+    for _ in range(10):
+        pushed = port.push(np.zeros(3), np.array([0.2, 5.0, 0.1]), DT).copy()
+    assert pushed[1] == 0.0 and port.given[1] == 0.0 and port.taken[1] == 0.0
+    assert pushed[0] < 0.0 < port.given[0]
+
+
+def test_a_layer_grows_with_the_arms():
+    """Energies with the stiffness of the strongest joint, dampers with its damping."""
+    small, large = (
+        built(name, name, "position-position", "tdpa", 20.0, "free") for name in ("so101", "panda")
+    )
+    ratios = [
+        [getattr(rig.parts.layer, name) for rig in (large, small)]
+        for name in ("lent", "level", "damping_limit", "fill")
+    ]
+    lent, level, limit, fill = (one / other for one, other in ratios)
+    springs = [rig.session.bridges[0].laws[0].spring for rig in (large, small)]
+    stiffer = springs[0].rotational_stiffness / springs[1].rotational_stiffness
+    assert lent == pytest.approx(stiffer) and level == pytest.approx(stiffer)
+    assert limit == pytest.approx(springs[0].rotational_damping / springs[1].rotational_damping)
+    assert fill == pytest.approx(limit / stiffer)
+    small.close()
+    large.close()
