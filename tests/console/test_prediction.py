@@ -32,7 +32,7 @@ def test_a_longer_delay_brings_it_nearer_to_its_limit_and_beyond(force):
     """Text and level follow each change, both ways."""
     levels = [force.level]
     assert force.text.startswith("predicted to be calm: a wall of 6000 N/m")
-    assert force.text.endswith("; with a hand on the leader")
+    assert force.text.endswith("; a hand holds the leader")
     for delay in (50.0, 150.0, 300.0):
         force.change("link.delay", delay)
         assert force.settle(WAIT_S)
