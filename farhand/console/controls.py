@@ -187,7 +187,7 @@ class Controls:
     def _add_drive(self, drawing: Drawing) -> None:
         gui = self._server.gui
         if self._grasp is not None:
-            spring = f"a spring of {self._grasp.stiffness:.3g} N/m"
+            spring = f"a spring of {self._grasp.stiffness:.0f} N/m"
             roles = {robot["name"]: robot["role"] for robot in self._scene["robots"]}
             whose = self._grasp.robot
             what = whose if roles[whose] == "object" else f"{whose}'s tool"

@@ -56,6 +56,9 @@ def scale_in_words(scale: float) -> str:
 
 Array = np.ndarray
 
+SUCCESSOR = "successor"
+"""Kind of the last event of a session that another one replaces on the page."""
+
 HIDDEN_GROUP = 3
 """Geoms of this group and above are for collision only."""
 

@@ -16,7 +16,14 @@ import numpy as np
 from farhand.console.lesson import LESSON, lesson
 from farhand.console.live import signals_of
 from farhand.console.palette import Colour, css, role_colour
-from farhand.console.scene import USUAL_FORCE, Kinematics, RobotScene, Scene, scale_in_words
+from farhand.console.scene import (
+    SUCCESSOR,
+    USUAL_FORCE,
+    Kinematics,
+    RobotScene,
+    Scene,
+    scale_in_words,
+)
 from farhand.console.source import Event, Source
 from farhand.console.things import LARGE_PULL, Thing
 from farhand.loop.station import MODES
@@ -107,6 +114,7 @@ class Reading:
     # commands refused since they were last taken, as (parameter path or "", reason)
     refusals: list[tuple[str, str]] = field(default_factory=list)
     ended: bool = False  # whether the run is over
+    succeeded: bool = False  # whether another session takes its place
     touching: dict[str, bool] = field(default_factory=dict)  # whether a follower's tool touches
     touches: int = 0  # how often one has begun to
 
@@ -197,6 +205,7 @@ class Reading:
         t_ns, text, data = event
         about = data or {}
         path, refused = str(about.get("path", "")), not about.get("done", True)
+        self.succeeded |= about.get("kind") == SUCCESSOR
         if about.get("kind") == "trip":
             self.trip = in_words(text)
         if text == "reset: done":
@@ -311,6 +320,8 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
     words = {"none": "running"}.get(mode, mode) + (f", {RATE_MODE}" if reading.rate_mode else "")
     if reading.time_ns is None:
         words = "waiting for the first record"
+    if reading.succeeded:
+        words = "starting a new session …"
     over = scene["seconds"] is not None and 1e-9 * (reading.time_ns or 0) > scene["seconds"]
     if over and mode == "none":
         words = "the scenario is over"
@@ -320,8 +331,8 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
         "mode": "stopped" if stopped else mode,
         "words": words,
         "warning": reading.warning or _out_of_reach(reading),
-        "trip": reading.trip,
-        "ended": reading.ended,
+        "trip": "" if reading.succeeded else reading.trip,
+        "ended": reading.ended and not reading.succeeded,
         "over": over,
         "touches": reading.touches,
         "contact": bool(touched),
@@ -354,7 +365,7 @@ def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
     if reading.time_ns is None:
         waiting = _row("waiting", "for the first record")
         return _PANEL.format(title=title, rows=waiting, last="")
-    ended = " · the run has ended" if reading.ended else ""
+    ended = " · the run has ended" if reading.ended and not reading.succeeded else ""
     rows = [_row("time", f"{reading.time_ns * 1e-9:.1f} s{ended}")]
     if health is not None and not math.isnan(health.tick):
         rows += [_row("loop", str(health)), _row("ticks late or skipped", f"{health.overruns}")]

@@ -44,7 +44,7 @@ def margin(rig: Rig, brief: bool = False) -> str | None:
     hand = f"hand: {point.hand}"
     if brief:
         held = point.loop.hand != HANDS["none"]
-        hand = "a hand holds the leader" if held else "nobody holds the leader"
+        hand = "leader held" if held else "leader not held"
         trip = trip.removesuffix(" of round trip")
     if not point.linear:
         hand = f"{NOT_LINEAR}; {hand}"

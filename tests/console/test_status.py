@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.console.scene import Kinematics, scene_of
+from farhand.console.scene import SUCCESSOR, Kinematics, scene_of
 from farhand.console.status import (
     JOINT_ERROR,
     Health,
@@ -51,6 +51,21 @@ def test_the_panel_of_a_coupled_run_has_time_error_and_forces(rig):
 def test_a_coupling_that_fades_in_says_how_far_it_is(rig):
     """Fifty milliseconds into a ramp of two hundred it is neither apart nor engaged."""
     assert "fading, " in status_of(rig)
+
+
+def test_a_session_that_another_one_replaces_has_not_ended_the_run(rig):
+    """Neither its end nor its trips are news while the next one is built."""
+    reading, scene = Reading(), scene_of(rig)
+    reader, telemetry = Reader(rig.session.telemetry.path), rig.session.telemetry
+    rig.session.commands.post("stop")
+    rig.session.run(0.01)
+    telemetry.event(rig.session.now_ns, "a new session takes its place", {"kind": SUCCESSOR})
+    rig.close()
+    reading.refresh(reader, scene)
+    shown = summary(reading, scene, Health())
+    assert (shown["ended"], shown["trip"]) == (False, "")
+    assert shown["words"] == "starting a new session …"
+    assert "the run has ended" not in panel(reading, scene)
 
 
 def test_the_page_knows_when_a_scenario_is_over(rig):
