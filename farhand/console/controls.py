@@ -13,7 +13,7 @@ from farhand.console.grasp import KEY_STEP_M, Grasp
 from farhand.console.live import Action, Live
 from farhand.console.scene import Scene
 from farhand.console.source import Requests
-from farhand.console.status import Health, Reading, log, panel, state
+from farhand.console.status import Health, Reading, log, newtons, panel, state
 from farhand.console.tuning import Tuning, add_trial
 from farhand.console.views import EYES, OVERVIEW, Views
 
@@ -187,13 +187,13 @@ class Controls:
     def _add_drive(self, drawing: Drawing) -> None:
         gui = self._server.gui
         if self._grasp is not None:
-            spring = f"a spring of {self._grasp.stiffness:g} N/m"
+            spring = f"a spring of {self._grasp.stiffness:.0f} N/m"
             roles = {robot["name"]: robot["role"] for robot in self._scene["robots"]}
             whose = self._grasp.robot
             what = whose if roles[whose] == "object" else f"{whose}'s tool"
             gui.add_markdown(
                 f"**Drag the arrows on the {what}.** Your hand is {spring} "
-                f"that pulls with at most {self._grasp.most:.0f} N."
+                f"that pulls with at most {newtons(self._grasp.most)}."
             )
             back = gui.add_button("Hand back to its path  (H)")
             back.on_click(lambda _: self._grasp.release() if self._grasp else None)

@@ -12,7 +12,7 @@ import viser
 from farhand.console import palette
 from farhand.console.geometry import Mesh, Trail, box, coil, dashes, facing, joined, mesh_of, rod
 from farhand.console.nodes import Arrow, Balance, RegionNode, Ring
-from farhand.console.scene import Geom, Kinematics, RobotScene, Scene
+from farhand.console.scene import Geom, Kinematics, RobotScene, Scene, line_width
 from farhand.console.status import Reading
 from farhand.console.things import Thing, wall_place
 from farhand.console.views import set_stage
@@ -124,7 +124,7 @@ class Drawing:
         )
         if robot["role"] == "follower":
             line = scene.add_line_segments(
-                f"/contacts/{name}", nothing, palette.STOP, thickness=0.006
+                f"/contacts/{name}", nothing, palette.STOP, thickness=line_width(self._scene, 0.006)
             )
             self._rings[name] = Ring(line, 0.08 * self._scene["size"])
         tool = np.repeat(self.kinematics.tool_position[name][None], 2, axis=0)
@@ -177,7 +177,8 @@ class Drawing:
             colour, thickness = _LINES["rod" if thing.get("rigid") else kind]
             node = f"/things/{thing['robot']}_{thing['name']}_{kind}"
             nothing = np.zeros((1, 2, 3), dtype=np.float32)
-            line = self._server.scene.add_line_segments(node, nothing, colour, thickness=thickness)
+            width = line_width(self._scene, thickness)
+            line = self._server.scene.add_line_segments(node, nothing, colour, thickness=width)
             self._lines.append((thing, line))
         elif kind == "region":
             pen = self._twin(thing, PenMapping())

@@ -36,6 +36,7 @@ class Grasp:
     Args:
         live: whether it can be dragged; a recorded hand cannot.
         size: of the rig, to scale the handle, [m].
+        width: of its coil's wire, [m].
 
     Attributes:
         robot: whose tool it holds.
@@ -52,6 +53,7 @@ class Grasp:
         requests: Requests,
         live: bool = True,
         size: float = 1.0,
+        width: float = 0.004,
     ) -> None:
         self._requests, self._live = requests, live
         self.robot, self.most, self.stiffness = thing["robot"], thing["most"], thing["stiffness"]
@@ -61,7 +63,7 @@ class Grasp:
         self.drag, self._goal, self._handle_at = np.zeros(3), np.zeros(3), self._start.copy()
         self.dragging = self._at_limit = False
         scene, nothing = server.scene, np.zeros((1, 2, 3), dtype=np.float32)
-        self._line = scene.add_line_segments("/hand/spring", nothing, palette.HAND, thickness=0.004)
+        self._line = scene.add_line_segments("/hand/spring", nothing, palette.HAND, thickness=width)
         self._label = scene.add_label("/hand/size", "", visible=False, anchor="top-right")
         self._line.visible = False
         self._below = 0.05 * size

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import mujoco
 import numpy as np
 
 from farhand.console.menus import Knob, Menus, knobs_of, menus_of
-from farhand.console.things import Thing, things_of
+from farhand.console.things import Thing, things_of, tool_strength
 from farhand.rigs.rig import rig_title
 from farhand.robots import q_from_pinocchio, q_to_pinocchio
 
@@ -31,7 +31,7 @@ STEPS = (1.0, 2.0, 4.0)
 """Leading digits of the force that ten centimetres stand for."""
 
 
-def force_scale(rig: Rig, size: float) -> float:
+def force_scale(rig: Rig, size: float, strengths: Sequence[float] = ()) -> float:
     """Force that an arrow of ten centimetres stands for, [N]: 1, 2 or 4 times a power of ten.
 
     On the scale of an arm that pushes with 100 N, the arrows of a device with 3 N are invisible.
@@ -39,9 +39,10 @@ def force_scale(rig: Rig, size: float) -> float:
     Args:
         rig: whose devices bound the force.
         size: of what is drawn, from the middle outward, [m]; at most one counts.
+        strengths: of its arms at their tools, [N].
     """
     peaks = [station.plant.force_peak for station in rig.session.stations]
-    most = min([USUAL_FORCE, *(PEAK_SHARE * peak for peak in peaks)])
+    most = min([USUAL_FORCE, *strengths, *(PEAK_SHARE * peak for peak in peaks)])
     exact = 0.1 * most / (FULL_ARROW * size)
     decade = 10.0 ** math.floor(math.log10(exact))
     choices = [step * decade * tens for tens in (1.0, 10.0) for step in STEPS]
@@ -55,6 +56,9 @@ def scale_in_words(scale: float) -> str:
 
 Array = np.ndarray
 
+SUCCESSOR = "successor"
+"""Kind of the last event of a session that another one replaces on the page."""
+
 HIDDEN_GROUP = 3
 """Geoms of this group and above are for collision only."""
 
@@ -62,6 +66,8 @@ SKIN = 0.05  # [m], below the surface of a tool, to which a place counts as seen
 
 SIZES = (0.25, 2.0)
 """Smallest and largest size of a rig that arrows, handles and labels are scaled to, [m]."""
+
+FULL_WIDTH_SIZE = 0.65  # [m], of a rig from which on lines are as wide as given
 
 # MuJoCo's default: a geom that has it takes its material's colour
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
@@ -148,6 +154,7 @@ def scene_of(rig: Rig) -> Scene:
     world = rig.world
     geoms, size = list(_geoms(world.model)), _size(world.data.xpos[1:])
     periods = [station.period_ns for station in rig.session.stations]
+    strengths = [tool_strength(rig, station.name) for station in rig.session.stations]
     return {
         "rig": rig.name,
         "title": rig_title(rig.name),
@@ -164,11 +171,16 @@ def scene_of(rig: Rig) -> Scene:
         "menus": menus_of(rig),
         "rate": 1e9 / min(periods, default=1_000_000),
         "size": size,
-        "arrow": force_scale(rig, size),
+        "arrow": force_scale(rig, size, strengths),
         "margin": "",
         "twin": None,
         "shaking": None,
     }
+
+
+def line_width(scene: Scene, width: float) -> float:
+    """Width [m] of a line in a scene; thinner among small robots, where a coil would be a blob."""
+    return width * min(1.0, scene["size"] / FULL_WIDTH_SIZE)
 
 
 def model_of(scene: Scene) -> mujoco.MjModel:

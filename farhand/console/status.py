@@ -16,7 +16,14 @@ import numpy as np
 from farhand.console.lesson import LESSON, lesson
 from farhand.console.live import signals_of
 from farhand.console.palette import Colour, css, role_colour
-from farhand.console.scene import USUAL_FORCE, Kinematics, RobotScene, Scene, scale_in_words
+from farhand.console.scene import (
+    SUCCESSOR,
+    USUAL_FORCE,
+    Kinematics,
+    RobotScene,
+    Scene,
+    scale_in_words,
+)
 from farhand.console.source import Event, Source
 from farhand.console.things import LARGE_PULL, Thing
 from farhand.loop.station import MODES
@@ -26,20 +33,31 @@ from farhand.plants.simulated.haptic import VERDICTS
 Array = np.ndarray
 
 EVENTS_SHOWN = 20
+GRIPPER = "gripper"  # name of the joint that opens and closes it
 TOUCH_N, LEFT_N = 1.0, 0.5  # [N], of a follower's tool that touches, and has left again
 STILL_LARGE = 0.8  # share of a large pull above which it stays large, [-]
 RATE_MODE = "rate mode: the follower moves on until the pen is back in its region"
 ERROR, ENERGY = "tracking error [mm]", "energy into the coupling [J]"
+JOINT_ERROR = "largest joint error [°]"
 AGE, TICK = "age of the other side [ms]", "time of a tick [µs]"
-LEAST = {ERROR: 1.0, ENERGY: 0.1, AGE: 2.0, TICK: 100.0}  # smallest range of a plot's axis
+LEAST = {
+    ERROR: 1.0,
+    JOINT_ERROR: 0.5,
+    ENERGY: 0.1,
+    AGE: 2.0,
+    TICK: 100.0,
+}  # smallest range of a plot's axis
 # Set many times a second while somebody drags: not worth a line in the log
 UNLOGGED = "hand.drag"
+
+IK = "inverse kinematics"
+BEYOND = ("limited", "unreachable")  # statuses of it that mean out of reach
 
 _FORCES = {"leader": "hand force", "follower": "contact force"}
 _DRIVERS = {
     "bus_period": ("bus", lambda v: f"{1.0 / v[0]:.1f} Hz" if v[0] > 0.0 else "silent"),
     "battery": ("battery", lambda v: f"{v[0]:.2f} V"),
-    "ik_status": ("inverse kinematics", lambda v: _word(list(STATUSES), v[0])),
+    "ik_status": (IK, lambda v: _word(list(STATUSES), v[0])),
     "distances_to_limits": ("nearest limit", lambda v: _millimetres(v)),
     "calibration": ("calibration", lambda v: _word(VERDICTS, v[0])),
     "sample_age": ("age of its sample", lambda v: f"{1e-6 * v[0]:.1f} ms"),
@@ -79,6 +97,10 @@ class Reading:
     driver: dict[str, dict[str, str]] = field(default_factory=dict)
     # from the follower's tool to its goal, by coupling, [m]
     errors: dict[str, Array] = field(default_factory=dict)
+    # of coupled joints from their goals, by coupling, [rad] or [m]
+    joint_errors: dict[str, Array] = field(default_factory=dict)
+    # what a law of joints pushes the joints of each robot with, [N·m] or [N]
+    joint_efforts: dict[str, Array] = field(default_factory=dict)
     engagement: float = math.nan  # 0 apart to 1 coupled, [-]; NaN when unknown
     rate_mode: bool = False  # whether the leader drives the follower on, out of its region
     warning: str = ""  # what a person should know at once; empty if nothing
@@ -92,6 +114,7 @@ class Reading:
     # commands refused since they were last taken, as (parameter path or "", reason)
     refusals: list[tuple[str, str]] = field(default_factory=list)
     ended: bool = False  # whether the run is over
+    succeeded: bool = False  # whether another session takes its place
     touching: dict[str, bool] = field(default_factory=dict)  # whether a follower's tool touches
     touches: int = 0  # how often one has begun to
 
@@ -141,6 +164,8 @@ class Reading:
         if "force_synthetic_in_world" in channels:
             self.commanded[name] = channels["force_synthetic_in_world"]
             self.synthetic.add(name)
+        if "torque_coupled" in channels:
+            self.joint_efforts[name] = channels["torque_coupled"]
         self.mode[name] = MODES[int(channels["mode"][0])]
         known = {key: form for key, form in _DRIVERS.items() if key in channels}
         self.driver[name] = {label: text(channels[key]) for key, (label, text) in known.items()}
@@ -153,10 +178,13 @@ class Reading:
         self.touches += self.touching[name] and not before
 
     def _take_coupling(self, thing: Thing, channels: dict[str, Array]) -> None:
-        self.errors[thing["stream"]] = channels["error"][:3]
         self.engagement = float(channels["engagement"][0])
         self.rate_mode = bool(channels.get("rate_mode", [0.0])[0]) and self.engagement > 0.0
-        self._warn(thing)
+        if "joints" in thing:
+            self.joint_errors[thing["stream"]] = channels["error"]
+        else:
+            self.errors[thing["stream"]] = channels["error"][:3]
+            self._warn(thing)
         # One side alone does not know the other's energy
         self.energy = float(np.nansum(channels["port_energy"]))
         self.age = float(np.nanmax(channels["age"]))
@@ -177,6 +205,7 @@ class Reading:
         t_ns, text, data = event
         about = data or {}
         path, refused = str(about.get("path", "")), not about.get("done", True)
+        self.succeeded |= about.get("kind") == SUCCESSOR
         if about.get("kind") == "trip":
             self.trip = in_words(text)
         if text == "reset: done":
@@ -211,7 +240,7 @@ def _millimetres(distances: Array) -> str:
     return f"{1e3 * distances.min():.0f} mm" if np.isfinite(distances).all() else "–"
 
 
-def newtons(force: Array) -> str:
+def newtons(force: Array | float) -> str:
     """Size of a force, [N], for the eye."""
     size = float(np.linalg.norm(force))
     if not math.isfinite(size):
@@ -239,6 +268,7 @@ def about(scene: Scene, source: Source, live: bool = True) -> dict[str, Any]:
     hands = [thing for thing in scene["things"] if thing["kind"] == "hand" and "start" in thing]
     coupled = any(thing["kind"] == "tie" for thing in scene["things"])
     forces = [f"force {name} [N]" for name in _stations(scene)]
+    error = JOINT_ERROR if _joint_tie(scene) is not None else ERROR
     return {
         "rig": scene["rig"],
         "law": scene["law"],
@@ -248,7 +278,7 @@ def about(scene: Scene, source: Source, live: bool = True) -> dict[str, Any]:
         "most": hands[0]["most"] if hands else USUAL_FORCE,
         "signals": signals_of(source),
         "least": dict.fromkeys(forces, 5.0) | LEAST,
-        "usual": [forces, *([[ERROR], [ENERGY], [AGE]] if coupled else [])],
+        "usual": [forces, *([[error], [ENERGY], [AGE]] if coupled else [])],
         "lesson": lesson(scene) if live else [],
         "lesson_stopped": LESSON["stopped"],
     }
@@ -261,7 +291,26 @@ def derived(reading: Reading, scene: Scene, health: Health) -> dict[str, float]:
         for name in _stations(scene)
     }
     error = 1e3 * reading.error if reading.engagement > 0.0 else math.nan
-    return sizes | {ERROR: error, ENERGY: reading.energy, AGE: 1e3 * reading.age, TICK: health.tick}
+    sizes |= {ERROR: error, ENERGY: reading.energy, AGE: 1e3 * reading.age, TICK: health.tick}
+    tie = _joint_tie(scene)
+    if tie is not None:
+        sizes[JOINT_ERROR] = worst_joint(tie, reading)[1]
+    return sizes
+
+
+def _joint_tie(scene: Scene) -> Thing | None:
+    """The coupling of joints in a scene, if there is one."""
+    return next((thing for thing in scene["things"] if "joints" in thing), None)
+
+
+def worst_joint(tie: Thing, reading: Reading) -> tuple[str, float]:
+    """The hinge farthest from its goal and by how much, [°]; NaN while apart."""
+    errors = reading.joint_errors.get(tie["stream"])
+    if errors is None or not reading.engagement > 0.0:
+        return "", math.nan
+    turns = np.degrees(np.where(tie["slides"], 0.0, np.abs(errors)))
+    index = int(np.argmax(turns))
+    return tie["joints"][index].replace("_", " "), float(turns[index])
 
 
 def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
@@ -271,6 +320,8 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
     words = {"none": "running"}.get(mode, mode) + (f", {RATE_MODE}" if reading.rate_mode else "")
     if reading.time_ns is None:
         words = "waiting for the first record"
+    if reading.succeeded:
+        words = "starting a new session …"
     over = scene["seconds"] is not None and 1e-9 * (reading.time_ns or 0) > scene["seconds"]
     if over and mode == "none":
         words = "the scenario is over"
@@ -279,9 +330,9 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
     return {
         "mode": "stopped" if stopped else mode,
         "words": words,
-        "warning": reading.warning,
-        "trip": reading.trip,
-        "ended": reading.ended,
+        "warning": reading.warning or _out_of_reach(reading),
+        "trip": "" if reading.succeeded else reading.trip,
+        "ended": reading.ended and not reading.succeeded,
         "over": over,
         "touches": reading.touches,
         "contact": bool(touched),
@@ -295,6 +346,15 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
     }
 
 
+def _out_of_reach(reading: Reading) -> str:
+    """A warning if a robot cannot go where it is led; empty if all can."""
+    for name, driver in reading.driver.items():
+        status = driver.get(IK, "solved")
+        if status in BEYOND and reading.engagement > 0.0:
+            return f"Out of reach: the {name} cannot follow to where it is led ({status})."
+    return ""
+
+
 def _stations(scene: Scene) -> list[str]:
     return [robot["name"] for robot in scene["robots"] if robot["role"] != "object"]
 
@@ -305,13 +365,12 @@ def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
     if reading.time_ns is None:
         waiting = _row("waiting", "for the first record")
         return _PANEL.format(title=title, rows=waiting, last="")
-    ended = " · the run has ended" if reading.ended else ""
+    ended = " · the run has ended" if reading.ended and not reading.succeeded else ""
     rows = [_row("time", f"{reading.time_ns * 1e-9:.1f} s{ended}")]
     if health is not None and not math.isnan(health.tick):
         rows += [_row("loop", str(health)), _row("ticks late or skipped", f"{health.overruns}")]
     if any(thing["kind"] == "tie" for thing in scene["things"]):
-        apart = f"{1e3 * reading.error:.1f} mm" if reading.engagement > 0.0 else "–"
-        rows += [_row("coupling", _coupling(reading)), _row("tracking error", apart)]
+        rows += [_row("coupling", _coupling(reading)), *_errors(reading, scene)]
     rows += [
         _robot(r["name"], r["role"], reading) for r in scene["robots"] if r["name"] in reading.mode
     ]
@@ -361,6 +420,22 @@ def _robot(name: str, role: str, reading: Reading) -> str:
     return row + (_row("servo bus", bus) if bus else "")
 
 
+def _errors(reading: Reading, scene: Scene) -> list[str]:
+    """How far the follower is from its goal, and its gripper if that is coupled."""
+    coupled, tie = reading.engagement > 0.0, _joint_tie(scene)
+    if tie is None:
+        return [_row("tracking error", f"{1e3 * reading.error:.1f} mm" if coupled else "–")]
+    joint, worst = worst_joint(tie, reading)
+    text = f"{worst:.1f}° ({html.escape(joint)})" if math.isfinite(worst) else "–"
+    rows = [_row("largest joint error", text)]
+    if GRIPPER in tie["joints"] and tie["other"] in reading.q:
+        index = tie["joints"].index(GRIPPER)
+        opened = math.degrees(float(reading.q[tie["other"]][index]))
+        effort = float(reading.joint_efforts.get(tie["other"], np.zeros(index + 1))[index])
+        rows.append(_row("follower, gripper", f"{opened:.0f}° · {effort:.2f} N·m"))
+    return rows
+
+
 def _state(robot: RobotScene, reading: Reading, kinematics: Kinematics) -> str:
     name = robot["name"]
     tool = " ".join(f"{1e3 * part:.1f}" for part in kinematics.tool_position[name])
@@ -368,6 +443,12 @@ def _state(robot: RobotScene, reading: Reading, kinematics: Kinematics) -> str:
     parts = " ".join(f"{part:.1f}" for part in force)
     size = f"{parts} N" if np.isfinite(force).all() else "not measured"
     rows = [(joint, f"{value:.1f} {unit}") for joint, value, unit in joints(robot, kinematics)]
+    if (efforts := reading.joint_efforts.get(name)) is not None and len(efforts) == len(rows):
+        rows = [
+            (j, f"{text} · {effort:.2f} N·m")
+            for (j, text), effort in zip(rows, efforts, strict=True)
+        ]
+        rows.insert(0, ("joint", "angle · torque of the law"))
     rows.append(("tool, x y z", f"{tool} mm"))
     rows.append(("force, x y z", f"{size} ({origin})" if origin else size))
     rows += reading.driver.get(name, {}).items()

@@ -24,6 +24,7 @@ from farhand.control.haptic.haptic_objects import (
     HapticObject,
     Torus,
 )
+from farhand.mapping.joint_map import JointMapping
 from farhand.mapping.limbs import ArmChain, LegChain
 from farhand.mapping.pen import PenMapping
 from farhand.world import GroundSpring, ImpedanceHand, Wall
@@ -40,9 +41,10 @@ MAX_WALL_SIZE = 0.8
 WALL_SHARE = 1.2
 """That edge over the distance of the tool from the robot's base, [-]."""
 
+MIN_LEVER = 1e-3  # [m], below which a joint does not count for a force
 MAX_HAND_FORCE = 100.0
 """Largest force of a visitor's hand, [N]; at most half of what trips the leader's guard, and no
-more than a device can push back with."""
+more than a device or a small arm can push back with."""
 
 LARGE_PULL = 0.5
 """Share of the force that trips the follower's guard from which a law's pull on it is large, [-]:
@@ -84,6 +86,8 @@ class Thing(TypedDict, total=False):
     open: bool  # whether a hand has let go
     most: float  # force of a hand that drags, [N]
     stream: str  # of the telemetry, with a coupling's error
+    joints: list[str]  # that a coupling of joints drives, by name; absent if it couples tools
+    slides: list[bool]  # which of them slide
     large: float  # pull of a law on other from which it is large, [N]
     low: list[float]  # lower corner of a sole, [m]
     high: list[float]  # upper corner of a sole, [m]
@@ -148,10 +152,20 @@ def _is_tied(port: Port, name: str) -> bool:
     return any(touch is None and tie == name for tie, touch, _ in port.touches)
 
 
+def tool_strength(rig: Rig, robot: str) -> float:
+    """Force that an arm can exert along the weakest of the world's axes as it stands, [N]."""
+    lever = np.abs(rig.world.ports[robot].J[:3])  # [m]
+    torque = np.array(rig.world.placed[robot].robot.limits.torque)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.where(lever > MIN_LEVER, torque / lever, np.inf).min(initial=np.inf))
+
+
 def _hand(rig: Rig, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
     stations = [station for station in rig.session.stations if station.name == robot]
     limits = [0.5 * station.guard.force for station in stations]
     limits += [station.plant.force_peak for station in stations]
+    # Nobody pulls a small arm with more than it could ever push back
+    limits += [tool_strength(rig, station.name) for station in stations]
     moves = [asdict(move).items() for move in hand.path.moves]
     return {
         "kind": "hand",
@@ -187,8 +201,12 @@ def _couplings(rig: Rig) -> Iterator[Thing]:
             ends: Thing = {"name": stream, "robot": leader.name, "other": follower.name}
             tie: Thing = {"kind": "tie", **ends, "stream": stream}
             tie["large"] = LARGE_PULL * follower.guard.force
+            mapping = bridge.laws[0].mapping
+            if isinstance(mapping, JointMapping):
+                tie["joints"] = list(mapping.names)
+                tie["slides"] = np.array(mapping.slides).tolist()
             yield {**tie, "rigid": rig.law == "virtual-constraints"}
-            if isinstance(mapping := bridge.laws[0].mapping, PenMapping):
+            if isinstance(mapping, PenMapping):
                 path = path_of(rig.session.parameters, mapping) or ""
                 yield {"kind": "region", **ends, "path": path}
 

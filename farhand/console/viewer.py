@@ -27,7 +27,7 @@ from farhand.console.gate import open_server
 from farhand.console.grasp import Grasp
 from farhand.console.live import VISITOR, Live
 from farhand.console.prediction import Prediction
-from farhand.console.scene import Scene
+from farhand.console.scene import Scene, line_width
 from farhand.console.serve import Tokens
 from farhand.console.shaking import Shaking
 from farhand.console.source import Requests, Source
@@ -130,7 +130,9 @@ def grasp_of(
 ) -> Grasp | None:
     """The hand of a scene that can be dragged, if there is one."""
     hands = [thing for thing in scene["things"] if thing["kind"] == "hand" and "start" in thing]
-    return Grasp(server, hands[0], requests, live, scene["size"]) if hands else None
+    if not hands:
+        return None
+    return Grasp(server, hands[0], requests, live, scene["size"], line_width(scene, 0.004))
 
 
 def view(

@@ -44,7 +44,8 @@ def margin(rig: Rig, brief: bool = False) -> str | None:
     hand = f"hand: {point.hand}"
     if brief:
         held = point.loop.hand != HANDS["none"]
-        hand = "with a hand on the leader" if held else "nobody holds the leader"
+        hand = "leader held" if held else "leader not held"
+        trip = trip.removesuffix(" of round trip")
     if not point.linear:
         hand = f"{NOT_LINEAR}; {hand}"
     if not calm(point):

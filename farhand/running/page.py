@@ -12,7 +12,7 @@ import numpy as np
 
 from farhand.analysis.metrics import Metrics
 from farhand.console.menus import Menus, menus_of
-from farhand.console.scene import Scene, scene_of
+from farhand.console.scene import SUCCESSOR, Scene, scene_of
 from farhand.console.serve import Page, serve
 from farhand.errors import FarhandError, UnknownName
 from farhand.loop.clock import WallClock
@@ -268,6 +268,8 @@ def steer(
                 return rig, outcome
             if recorder.path is not None:
                 recorder.end()
+            telling = "a new session takes its place"
+            rig.session.telemetry.event(rig.session.now_ns, telling, {"kind": SUCCESSOR})
             rig.close()
             rig, record, waiting = successor, None, False
             page.show(

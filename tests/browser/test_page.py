@@ -84,6 +84,8 @@ def test_a_contact_is_heard_and_shakes_phone_and_gamepad_once_sound_is_on(run, v
     assert eventually(lambda: "engaged" in visitor.text())
     page, session = visitor.page, run.rig.session
     page.evaluate(DEVICES)
+    # A hand that holds the leader, or the wall would push both arms away
+    session.commands.post("set", "hand.open", False)
     at = float(run.rig.world.ports["follower"].tool.position[0])
     touch = lambda deep: session.commands.post("set", "wall.point", [at - deep, 0.0, 0.0])  # noqa: E731
     touch(0.005)

@@ -32,7 +32,7 @@ def test_a_longer_delay_brings_it_nearer_to_its_limit_and_beyond(force):
     """Text and level follow each change, both ways."""
     levels = [force.level]
     assert force.text.startswith("predicted to be calm: a wall of 6000 N/m")
-    assert force.text.endswith("; with a hand on the leader")
+    assert force.text.endswith("; leader held")
     for delay in (50.0, 150.0, 300.0):
         force.change("link.delay", delay)
         assert force.settle(WAIT_S)
@@ -54,7 +54,7 @@ def test_letting_go_of_the_leader_shakes_at_a_delay_that_a_hand_calms(force):
     force.change("link.delay", 100.0)
     assert force.settle(WAIT_S)
     assert force.text.startswith("predicted to shake: a wall of 1500 N/m at 100 ms")
-    assert force.text.endswith("; nobody holds the leader")
+    assert force.text.endswith("; leader not held")
 
 
 def test_a_change_that_the_twin_cannot_take_and_a_drag_leave_it_as_it_was(force):

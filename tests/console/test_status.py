@@ -5,8 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.console.scene import scene_of
-from farhand.console.status import Health, Reading, in_words, log, newtons, panel, summary
+from farhand.console.scene import SUCCESSOR, Kinematics, scene_of
+from farhand.console.status import (
+    JOINT_ERROR,
+    Health,
+    Reading,
+    about,
+    derived,
+    in_words,
+    log,
+    newtons,
+    panel,
+    state,
+    summary,
+)
 from farhand.loop.station import MODES
 from farhand.loop.telemetry import Reader
 from farhand.rigs import Options, build_rig, rig_names
@@ -39,6 +51,21 @@ def test_the_panel_of_a_coupled_run_has_time_error_and_forces(rig):
 def test_a_coupling_that_fades_in_says_how_far_it_is(rig):
     """Fifty milliseconds into a ramp of two hundred it is neither apart nor engaged."""
     assert "fading, " in status_of(rig)
+
+
+def test_a_session_that_another_one_replaces_has_not_ended_the_run(rig):
+    """Neither its end nor its trips are news while the next one is built."""
+    reading, scene = Reading(), scene_of(rig)
+    reader, telemetry = Reader(rig.session.telemetry.path), rig.session.telemetry
+    rig.session.commands.post("stop")
+    rig.session.run(0.01)
+    telemetry.event(rig.session.now_ns, "a new session takes its place", {"kind": SUCCESSOR})
+    rig.close()
+    reading.refresh(reader, scene)
+    shown = summary(reading, scene, Health())
+    assert (shown["ended"], shown["trip"]) == (False, "")
+    assert shown["words"] == "starting a new session …"
+    assert "the run has ended" not in panel(reading, scene)
 
 
 def test_the_page_knows_when_a_scenario_is_over(rig):
@@ -208,3 +235,54 @@ def test_a_large_error_is_warned_of_before_the_guard_would_trip():
     reading._take_coupling(tie, channels)
     warning = summary(reading, scene, Health())["warning"]
     assert "150 mm" in warning and "321 N" in warning and "200 N" in warning
+
+
+def test_coupled_joints_are_shown_in_degrees_by_name_with_the_gripper():
+    """Their errors are angles, not a place of the tool; the page draws no goal from them."""
+    rig = build_rig("pair", Options(scenario="squeeze"))
+    try:
+        rig.session.run(3.0)
+        reading, scene = Reading(), scene_of(rig)
+        reader = Reader(rig.session.telemetry.path)
+        reading.refresh(reader, scene)
+        errors = reader.latest("coupling")[1]["error"]
+        names = [name.replace("_", " ") for name in rig.session.bridges[0].laws[0].mapping.names]
+        worst = int(np.argmax(np.abs(errors)))
+        text = panel(reading, scene)
+        assert f"{np.degrees(abs(errors[worst])):.1f}° ({names[worst]})" in text
+        assert "follower, gripper" in text and "tracking error" not in text
+        assert reading.errors == {} and about(scene, reader)["usual"][1] == [JOINT_ERROR]
+        shown = derived(reading, scene, Health())
+        assert shown[JOINT_ERROR] == pytest.approx(np.degrees(abs(errors[worst])))
+        efforts = reader.latest("leader")[1]["torque_coupled"]
+        assert abs(efforts[-1]) > 0.05  # the fingers feel what the follower squeezes
+        table = state(reading, scene, Kinematics(scene))
+        assert f"{efforts[-1]:.2f} N·m" in table
+    finally:
+        rig.close()
+
+
+def test_a_small_arm_is_pulled_with_no_more_than_it_can_push_back():
+    """And its arrows are as long as those of a strong one."""
+    rig = build_rig("pair")
+    scene = scene_of(rig)
+    limits = rig.world.placed["leader"].robot.limits.torque
+    rig.close()
+    (hand,) = [thing for thing in scene["things"] if thing["kind"] == "hand"]
+    assert 1.0 < hand["most"] < max(limits) / 0.1 and scene["arrow"] < 10.0
+
+
+def test_a_limb_that_is_led_out_of_its_reach_warns():
+    """The panel's log says it once; the top of the page says it as long as it lasts."""
+    rig = build_rig("humanoid")
+    try:
+        rig.session.run(1.0)
+        reading, scene = Reading(), scene_of(rig)
+        reading.refresh(Reader(rig.session.telemetry.path), scene)
+        assert not summary(reading, scene, Health())["warning"]
+        reading.driver["follower"]["inverse kinematics"] = "unreachable"
+        assert "Out of reach: the follower" in summary(reading, scene, Health())["warning"]
+        reading.engagement = 0.0
+        assert not summary(reading, scene, Health())["warning"]
+    finally:
+        rig.close()
