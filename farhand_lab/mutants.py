@@ -470,7 +470,10 @@ def tests_for(mutant: Mutant, reached: dict[str, Any], budget: float) -> tuple[l
 
 
 def files_for(mutant: Mutant, files: list[str]) -> list[str]:
-    """Of test files those that name a mutant's module or what is in it, the likeliest first."""
+    """Of test files those that name a mutant's module, what is in it, or its folder.
+
+    The likeliest come first.
+    """
     path = Path(mutant.file)
     stem = path.parent.name if path.stem == "__init__" else path.stem
     module = mutant.file.removesuffix(".py").replace("/", ".")
@@ -479,11 +482,12 @@ def files_for(mutant: Mutant, files: list[str]) -> list[str]:
 
     def rank(file: str) -> tuple[int, int]:
         text, name = (ROOT / file).read_text(), Path(file).stem.removeprefix("test_")
-        fits = (name == stem, stem in name or name in stem, module in text, named.search(text))
+        fits = [name == stem, stem in name or name in stem, module in text, named.search(text)]
+        fits.append(Path(file).parent.name == path.parent.name)
         return next((place for place, fit in enumerate(fits) if fit), len(fits)), len(text)
 
     ranked = sorted(files, key=rank)
-    return [file for file in ranked if rank(file)[0] < 4] or ranked[:3]
+    return [file for file in ranked if rank(file)[0] < 5] or ranked
 
 
 def sources(folder: str) -> list[Mutant]:
