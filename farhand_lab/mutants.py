@@ -412,11 +412,18 @@ class Bench:
             place.write_text(whole)
             # numba knows its source by time and size
             os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
+            # without end, unless the tests need that long anyway
+            if (
+                failed is None
+                and in_child(partial(run_tests, tests), self.tree, limit, numba) == []
+            ):
+                return "caught", "time limit"
             if not failed:
-                return ("caught", "time limit") if failed is None else ("survived", "")
+                return "survived", ""
             if self._passes(failed, numba):
                 return "caught", failed[0]
-            tests = [test for test in tests if test not in failed]
+            files = {test.partition("::")[0] for test in failed}
+            tests = [test for test in tests if test not in failed and test not in files]
         return "survived", ""
 
     def _passes(self, tests: list[str], numba: dict[str, str]) -> bool:
@@ -460,6 +467,27 @@ def tests_for(mutant: Mutant, reached: dict[str, Any], budget: float) -> tuple[l
             chosen.append(test)
             total += row["seconds"]
     return chosen, total
+
+
+def files_for(mutant: Mutant, files: list[str]) -> list[str]:
+    """Of test files those that name a mutant's module, what is in it, or its folder.
+
+    The likeliest come first.
+    """
+    path = Path(mutant.file)
+    stem = path.parent.name if path.stem == "__init__" else path.stem
+    module = mutant.file.removesuffix(".py").replace("/", ".")
+    nouns = re.findall(r"^(?:class|def) (\w+)", (ROOT / path).read_text(), re.MULTILINE)
+    named = re.compile("|".join(rf"\b{noun}\b" for noun in nouns) or r"(?!)")
+
+    def rank(file: str) -> tuple[int, int]:
+        text, name = (ROOT / file).read_text(), Path(file).stem.removeprefix("test_")
+        fits = [name == stem, stem in name or name in stem, module in text, named.search(text)]
+        fits.append(Path(file).parent.name == path.parent.name)
+        return next((place for place, fit in enumerate(fits) if fit), len(fits)), len(text)
+
+    ranked = sorted(files, key=rank)
+    return [file for file in ranked if rank(file)[0] < 5] or ranked
 
 
 def sources(folder: str) -> list[Mutant]:
@@ -506,7 +534,7 @@ def page(results: dict[str, dict[str, str]]) -> str:
     """The page of results."""
     reasons = equivalents()
     rows, survivors, marked = [], list[str](), list[str]()
-    sums, commits = [0, 0, 0, 0], set[str]()
+    sums = [0, 0, 0, 0]
     for folder in FOLDERS:
         judged = [mutant for mutant in sources(folder) if mutant.id in results]
         if not judged:
@@ -520,11 +548,11 @@ def page(results: dict[str, dict[str, str]]) -> str:
                 survivors.append(f"{line} ({mutant.kind})")
         counts = [len(verdicts), *map(verdicts.count, ("caught", "equivalent", "survived"))]
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
-        judged_at = {results[mutant.id].get("commit", "–") for mutant in judged}
-        commits |= judged_at
+        rows_of = [results[mutant.id] for mutant in judged]
+        judged_at = {f"{row.get('date', '')} {row.get('commit', '–')}".strip() for row in rows_of}
         rows.append(_row(f"`farhand/{folder}`", counts, judged_at))
     return PAGE_TEXT.format(
-        rows="\n".join([*rows, _row("**all**", sums, commits)]),
+        rows="\n".join([*rows, _row("**all**", sums, set())]),
         survivors="\n".join(survivors) or "None.",
         equivalents="\n".join(marked) or "None.",
     )
@@ -545,7 +573,7 @@ PAGE_TEXT = """# Mutants
 `make mutants` writes this page; do not edit it by hand. Each mutant is one small change to a copy
 of the library: a sign, a factor, a constant, a comparison, two arguments exchanged, a term dropped.
 The tests that reach the line must notice. The score is caught / (caught + survived). The last
-column has the commits at which they were judged; lines that changed since are left out.
+column has the days and commits at which they were judged; lines that changed since are left out.
 
 | folder | mutants | caught | equivalent | survived | score | judged at |
 | --- | ---: | ---: | ---: | ---: | ---: | --- |
@@ -571,6 +599,7 @@ def main(arguments: list[str] | None = None) -> None:
     add("--folder", action="append", metavar="PATH", help="or file of farhand; may be repeated")
     add("--limit", type=int, default=60, metavar="N", help="mutants per folder (60)")
     add("--resume", action="store_true", help="keep what was caught, or has no new tests")
+    add("--by-name", action="store_true", help="find tests by names, not by the lines they reach")
     add("--own", action="store_true", help=f"without the tests of {', '.join(FURTHER)}")
     add("--jobs", type=int, default=2, metavar="N", help="processes (2)")
     add("--seconds", type=float, default=60.0, help="time of all tests per mutant, [s] (60)")
@@ -587,7 +616,7 @@ def main(arguments: list[str] | None = None) -> None:
     folders = options.folder or FOLDERS
     wanted = dict.fromkeys([*folders, *(() if options.own else FURTHER)])
     files = list(dict.fromkeys(file for folder in wanted for file in files_of(folder)))
-    mutants = [mutant for folder in folders for mutant in sources(folder)[: options.limit]]
+    mutants = {mutant: folder for folder in folders for mutant in sources(folder)[: options.limit]}
     # Copies and hashes before anything runs: the project may change meanwhile.
     benches = [Bench(number, options) for number in range(options.jobs)]
     records = [ROOT / OUT / "reach" / f"{digest(file)}.json" for file in files]
@@ -601,8 +630,10 @@ def main(arguments: list[str] | None = None) -> None:
             benches[number].record(file)
 
     def judge(number: int) -> None:
-        for mutant in mutants[number :: options.jobs]:
-            tests, seconds = tests_for(mutant, reached, options.seconds)
+        for mutant in list(mutants)[number :: options.jobs]:
+            tests, seconds = files_for(mutant, files_of(mutants[mutant])), options.seconds
+            if not options.by_name:
+                tests, seconds = tests_for(mutant, reached, options.seconds)
             names = [*tests, *(digest(test.partition("::")[0]) for test in tests)]
             key = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
             before = earlier.get(mutant.id, {})
@@ -613,11 +644,13 @@ def main(arguments: list[str] | None = None) -> None:
             else:
                 verdict, by = benches[number].judge(mutant, tests, seconds)
             row = {"id": mutant.id, "verdict": verdict, "by": by, "key": key, "commit": commit}
+            row["date"] = time.strftime("%Y-%m-%d", time.gmtime())
             with (ROOT / OUT / "results.jsonl").open("a") as stream:
                 stream.write(json.dumps(row) + "\n")
             print(f"{verdict:10} {mutant.file}:{mutant.line} {mutant.after}  [{by}]", flush=True)
 
-    share(options.jobs, record)
+    if not options.by_name:
+        share(options.jobs, record)
     reached: dict[str, Any] = {}
     for path in filter(Path.exists, records):
         reached |= json.loads(path.read_text())

@@ -155,9 +155,10 @@ class JointMapping:
         n = len(self.q)
         if not np.allclose(numbers[n : 2 * n], self.matrix.sum(axis=1)):
             return math.inf, math.inf
-        moved = float(np.abs(numbers[:n] - self.offsets).max(initial=0.0))
+        moved = np.abs(numbers[:n] - self.offsets)
         self.offsets[:], self.force_scale = numbers[:n], float(numbers[-1])
-        return 0.0, moved
+        slid, turned = (moved[kind].max(initial=0.0) for kind in (self.slides, ~self.slides))
+        return float(slid), float(turned)
 
     def lock(self, q_a: Array) -> Array:
         """The leader's joints with the locked ones at their angles, [rad]."""

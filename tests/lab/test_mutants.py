@@ -170,6 +170,16 @@ def test_down():
 """
 
 
+def test_tests_are_found_by_name_the_likeliest_first():
+    """The file of its own name, then those that name its module or its classes."""
+    (mutant, *_) = mutants.sources("mapping/joint_map.py")
+    found = mutants.files_for(mutant, mutants.files_of("mapping/joint_map.py"))
+    assert found[:2] == ["tests/mapping/test_joint_map.py", "tests/mapping/test_joint_map_link.py"]
+    assert found.index("tests/mapping/test_joint_target.py") < found.index(
+        "tests/mapping/test_pen.py"
+    )
+
+
 def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
     """Checked code catches, code that only runs does not, and a loop without end is caught.
 

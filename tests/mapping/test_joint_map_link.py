@@ -27,6 +27,10 @@ def test_a_map_that_is_taken_over_maps_alike_and_says_how_far_the_target_moves()
     leader.force_scale = 0.25
     assert follower.adopt(leader.numbers) == pytest.approx((0.0, 0.2))
     assert follower.adopt(leader.numbers) == (0.0, 0.0)
+    # a slide moves by metres
+    follower.slides[0] = True
+    follower.offsets += [0.3, 0.01]
+    assert follower.adopt(leader.numbers) == pytest.approx((0.3, 0.01))
     for mapping in (leader, follower):
         mapping.forward(q_a, v_a)
     np.testing.assert_allclose(follower.q, [0.3, -0.4])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
+from farhand.errors import ModelError
 from farhand.robots import load_robot
 from tests.robots.own_files import write
 from tests.robots.test_tool import ending
@@ -69,3 +70,15 @@ def test_fingers_whose_tie_is_switched_off_are_free(tmp_path: Path):
     arm = Arm.of(robot)
     arm.update(np.zeros(4), np.zeros(4))
     np.testing.assert_allclose(np.diag(arm.M)[2:], [0.21, 0.31])
+
+
+@pytest.mark.parametrize("joints", [("j1", "j2"), ("j2", "right")])
+def test_a_tendon_of_the_arm_is_not_the_grippers_to_drop(tmp_path: Path, joints):
+    """It stays, and one that pulls by itself is refused: the controller does not know of it."""
+    parts = "".join(f'<joint joint="{name}" coef="1"/>' for name in joints)
+    tendon = '<tendon><fixed name="t" {}>' + parts + "</fixed></tendon><actuator>"
+    text = hand("right")
+    robot = load_robot(write(tmp_path, text.replace("<actuator>", tendon.format(""))))
+    assert robot.compile().ntendon == 1
+    with pytest.raises(ModelError, match="tendon t has stiffness 5"):
+        load_robot(write(tmp_path, text.replace("<actuator>", tendon.format('stiffness="5"'))))
