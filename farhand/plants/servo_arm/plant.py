@@ -113,6 +113,7 @@ class ServoArmPlant(Plant):
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.name, self.path, self.arm, self._clock = name, path, arm, clock
+        self._feetech = arm.family.protocol is FEETECH
         self.settings = settings or ServoSettings(release=name == "leader")
         joints = list(robot.limits.names)
         self.actuated = robot.actuated
@@ -313,7 +314,7 @@ class ServoArmPlant(Plant):
 
     def _judge(self, packets: Mapping[int, Packet]) -> None:
         """Count silence and alarms."""
-        feetech = self.arm.family.protocol is FEETECH
+        feetech = self._feetech
         for index, servo in enumerate(self.servos):
             packet = packets.get(index)
             self._silences[index] = 0 if packet is not None else self._silences[index] + 1
@@ -368,47 +369,58 @@ class ServoArmPlant(Plant):
     def _drive(self) -> str:
         if self.settings.drive != "auto":
             return self.settings.drive
-        return "offset" if self.arm.family.protocol is FEETECH else "effort"
+        return "offset" if self._feetech else "effort"
 
     def _enter(self, state: str) -> None:
-        """Bring all servos into a state: hold, effort, offset or free."""
-        bus, feetech, missing = self.bus, self.arm.family.protocol is FEETECH, None
+        """Bring all servos into a state: hold, effort, offset or free.
+
+        What a servo does not confirm is sent all the same: it may have heard it.
+        """
+        if state == "hold" and self._driving == "offset" and self._feetech:
+            # no change of mode, so nothing has to be confirmed
+            cap = self.arm.family["torque_limit"].encode(round(1000 * self.settings.torque))
+            goal = self.arm.family["goal_position"]
+            here = self._reading[:, 0]
+            rows = {
+                servo.id: goal.encode(round(float(place))) + bytes(4) + cap
+                for servo, place in zip(self.servos, here, strict=True)
+            }
+            self.bus.sync_write(goal, rows)
+            self._driving = state
+            return
+        missing: FileError | None = None
         for index, servo in enumerate(self.servos):
-            try:
-                bus.write(servo.id, "torque_enable", 0)
-                if state == "free":
-                    continue
-                self._configure(servo, state, feetech)
-                here = round(float(self._reading[index, 0]))
-                bus.write(servo.id, "torque_enable", 1)
-                if state != "effort":
-                    bus.write(servo.id, "goal_position", here)
-            except BusGone:
-                raise
-            except FileError as error:
-                missing = missing or error
+            tries = TRIES
+            for name, value in self._configuration(index, servo, state):
+                try:
+                    self.bus.write(servo.id, name, value, tries)
+                except BusGone:
+                    raise
+                except FileError as error:
+                    missing, tries = missing or error, 1
         self._driving = state
         if missing is not None:
             raise missing
 
-    def _configure(self, servo: ArmServo, state: str, feetech: bool) -> None:
-        bus, cap = self.bus, self.settings.torque
-        if feetech:
-            bus.write(servo.id, "operating_mode", 2 if state == "effort" else 0)
-            bus.write(servo.id, "torque_limit", round(1000 * cap))
+    def _configuration(self, index: int, servo: ArmServo, state: str) -> list[tuple[str, int]]:
+        """What is written to a servo for a state, in this order."""
+        cap, here = self.settings.torque, round(float(self._reading[index, 0]))
+        off, on = [("torque_enable", 0)], [("torque_enable", 1)]
+        if state == "free":
+            return off
+        goal = [] if state == "effort" else [("goal_position", here)]
+        if self._feetech:
             # stiff and undamped where the limit makes the torque; as LeRobot sets it to hold
             gains = (32, 0) if state == "offset" else (16, 32)
-            for name, value in zip(("p_coefficient", "d_coefficient"), gains, strict=True):
-                bus.write(servo.id, name, value)
-            return
+            mode = ("operating_mode", 2 if state == "effort" else 0)
+            limits = [("torque_limit", round(1000 * cap)), ("p_coefficient", gains[0])]
+            return [*off, mode, *limits, ("d_coefficient", gains[1]), *on, *goal]
         loop = servo.model.current_loop
         modes = {"effort": 0 if loop else 16, "offset": 5 if loop else 4, "hold": 4}
-        bus.write(servo.id, "bus_watchdog", 0)
-        bus.write(servo.id, "operating_mode", modes[state])
-        if state != "effort":
-            bus.write(servo.id, "goal_pwm", round(885 * cap))
+        before = [*off, ("bus_watchdog", 0), ("operating_mode", modes[state])]
         if state == "effort":
-            bus.write(servo.id, "bus_watchdog", WATCHDOG)
+            return [*before, ("bus_watchdog", WATCHDOG), *on]
+        return [*before, ("goal_pwm", round(885 * cap)), *on, *goal]
 
     def _push(self, torque: Array, state: str) -> None:
         """Send the servos' torques [N·m] in one or two packets."""

@@ -124,7 +124,6 @@ class SimulatedArm:
         self.forces: dict[str, list[float]] = {}
         self._sums: dict[str, float] = {}
         self.supported = True
-        self.port.brake(True)
         self._move(0.0)
         for servo in self.servos:
             servo.restart()
@@ -132,7 +131,6 @@ class SimulatedArm:
     def release(self) -> None:
         """Take the support away; a hand that there is takes hold."""
         self.supported = False
-        self.port.brake(False)
         if self.hand is not None:
             reach, pause = self._grip
             start, way = 1e-9 * self.world.now_ns + pause, (reach, 0.0, 0.0)
@@ -191,7 +189,10 @@ class SimulatedArm:
             to_ns = self.world.now_ns + MOST_CATCH_UP_NS
         while self.world.now_ns + STEP_NS <= to_ns:
             self._move(1e-9 * STEP_NS)
+            lying = self.port.q.copy() if self.supported else None
             self.world.advance(self.world.now_ns + STEP_NS)
+            if lying is not None:
+                self.port.q[:], self.port.v[:] = lying, 0.0
             self._log()
 
     def _move(self, dt: float) -> None:

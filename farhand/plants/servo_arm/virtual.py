@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from farhand.errors import FileError
 from farhand.plants.plant import Sample
 from farhand.plants.servo_arm.bus import LEAST_PATIENCE_S, ServoBus
 from farhand.plants.servo_arm.packets import BITS, Packet, Splitter
@@ -20,6 +21,7 @@ class VirtualServoBus(ServoBus):
 
     Attributes:
         now_ns: when the last exchange was over, [ns].
+        plugged: whether the cable is in.
     """
 
     def __init__(self, bus: SimulatedServoBus) -> None:
@@ -28,6 +30,7 @@ class VirtualServoBus(ServoBus):
         self._splitter = Splitter(self.protocol, statuses=True)
         self.answers = self.missed = 0
         self.now_ns = bus.arm.world.now_ns
+        self.plugged = True
 
     def close(self) -> None:
         """Nothing is open."""
@@ -56,6 +59,8 @@ class VirtualServoBus(ServoBus):
         self._feed(raw)
 
     def _feed(self, sent: bytes) -> bytes:
+        if not self.plugged:
+            raise self._gone(OSError("unplugged"))
         bus, byte_ns = self.simulated, BITS * 1_000_000_000 // self.simulated.baud
         self.now_ns += len(sent) * byte_ns
         bus.arm.advance(self.now_ns)
@@ -100,9 +105,16 @@ class VirtualServoPlant(ServoArmPlant):
     def read(self, now_ns: int) -> Sample:
         """The last reading before ``now_ns``."""
         now_ns += self._ahead_ns
-        while self._line.now_ns < now_ns:
+        while self._line.now_ns < now_ns and self.worker.error is None:
             self.worker.calls += 1
-            self._serve(self._line.now_ns)
+            try:
+                self._serve(self._line.now_ns)
+            # as the thread keeps it
+            except FileError as error:
+                self.worker.error = error
+        if self.worker.error is not None:
+            self._line.now_ns = now_ns
+            self.simulated.advance(now_ns)
         sample = super().read(now_ns)
         sample.time_ns -= self._ahead_ns
         return sample

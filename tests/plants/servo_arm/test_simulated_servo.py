@@ -88,6 +88,7 @@ def test_the_torque_limit_caps_the_force_of_a_position_servo(share):
 
 def test_a_released_servo_leaves_dry_friction_only(arm):
     """An open winding does not brake: pushed, the joint keeps its speed but for dry friction."""
+    arm.release()
     arm.port.v[PAN] = 1.0
     settled(arm, 0.01)
     dry, viscous = friction(arm, PAN)
@@ -153,6 +154,15 @@ def test_a_silent_bus_stops_a_dynamixel_with_a_watchdog():
     assert servo._current > 0.1
     settled(arm, 0.05)
     assert servo._current == pytest.approx(0.0, abs=0.01)
+
+
+def test_an_arm_lies_still_until_a_servo_is_switched_on():
+    """On its support, at the angles at which it starts; then it sags or falls."""
+    arm = SimulatedArm(load_arm("so101"), np.random.default_rng(1))
+    home = arm.robot.home
+    np.testing.assert_array_equal(settled(arm, 0.2), home)
+    arm.servos[0]["torque_enable"] = 1
+    assert np.abs(settled(arm, 0.2) - home).max() > 0.05
 
 
 def test_heat_switches_a_servo_off():
