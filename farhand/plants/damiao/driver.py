@@ -122,13 +122,16 @@ class DamiaoDriver:
             self.write(motor, Register.MODE, Mode.MIT)
             self.write(motor, Register.TIMEOUT, self.arm.timeout / frames.TIMEOUT_UNIT)
             self._order(motor, Order.CLEAR)
-        # quickly, because the first waits for commands from now on
-        for motor in self.arm.motors:
-            if not self._order(motor, Order.ENABLE):
-                raise FileError(f"motor {motor.id:#x} ({motor.joint}) cannot be switched on")
         self.fault = None
         self._silences[:] = self._asked[:] = 0
         self._shared[:] = False
+        self._held = self.q.copy()
+        self._weight[:] = self._weight_at(self._held)
+        # each holds at once: a motor that is on without a command lets go
+        for index, motor in enumerate(self.arm.motors):
+            hold = frames.encode_mit(self._hold(index), motor.ranges)
+            if not self._order(motor, Order.ENABLE) or not self._exchange(motor, motor.id, hold):
+                raise FileError(f"motor {motor.id:#x} ({motor.joint}) cannot be switched on")
         self._held = None
         # answers that come late are not those of the first cycle
         while self.wire.receive(0.002) is not None:

@@ -285,6 +285,8 @@ class SimulatedArm:
                 drive = self.drive
                 wait = drive.latency + drive.latency_spread * self._rng.random()
                 sent = CanFrame(motor.answer_id, answer, frame.fd)
+                # one mailbox: a newer answer replaces one that has not won the bus; assumed
+                node.waiting.clear()
                 node.put(sent, now_ns + round(1e9 * wait))
 
         node = CanNode(motor.joint.joint, hear)

@@ -245,7 +245,7 @@ def test_a_law_over_joints_is_seen_as_its_springs(rig):
     np.testing.assert_allclose(on_follower[0][:, :n], np.diag(spring._K), atol=1e-6)
     np.testing.assert_allclose(on_follower[1][:, n : 2 * n], -np.diag(spring._D), atol=1e-6)
     np.testing.assert_allclose(on_leader[0], -on_follower[0], atol=1e-6)
-    assert point.linear and point.whole.observers == (50.0, 50.0)
+    assert point.linear and point.whole.observers == (200.0, 200.0)
     fingers = built.session.parameters["fingers"]
     assert point.whole.limbs[0].grip == (fingers.stiffness, fingers.damping)
 

@@ -87,6 +87,14 @@ def test_eight_motors_need_half_the_time_on_fd_frames() -> None:
     assert times == pytest.approx([0.81, 1.86], rel=0.05)
 
 
+def test_the_arm_does_not_drop_when_its_motors_are_switched_on() -> None:
+    """Each holds from its first command on, before the first cycle."""
+    bench = Bench()
+    assert {motor.command.kp > 9.0 for motor in bench.arm.motors} == {True}
+    bench.arm.advance(bench.arm.now_ns + 50_000_000)
+    np.testing.assert_allclose(bench.arm.q, ROBOT.home, atol=0.005)
+
+
 def test_the_motors_hold_the_arm_without_commands() -> None:
     """Where it was: their own loops and the weight of the arm, also for a second."""
     bench = Bench()
