@@ -28,6 +28,7 @@ from farhand.loop.station import Station
 from farhand.mapping.joint_map import JointMapping
 from farhand.parameters import parameter
 from farhand.plants import Brake, Plant
+from farhand.rigs.coupled import with_slack
 from farhand.rigs.pair.scenarios import WALL_AHEAD
 from farhand.rigs.rig import SIMULATED, configure
 from farhand.robots import Placement, Robot, is_robot, load_robot
@@ -44,6 +45,9 @@ HAND_FREQUENCY = 25.0
 
 MOST_HAND = (1000.0, 30.0)
 """Largest stiffness of a hand, [N/m] and [N·m/rad]."""
+
+END_STOP_SLACK = 0.02
+"""How far beyond a joint's limits a guard trips, but at most 2 % of its range; assumed, [rad]."""
 
 DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0))
 """Where the wall may be, the best first; it is where both arms have most room to go."""
@@ -212,7 +216,9 @@ def station(
     """One arm with its controller and guard."""
     robot = arms.robots[name]
     guard = Guard(force=400.0, moment=80.0)
-    guard.watch(robot.limits)
+    # an end stop gives a little before it holds, and leaning on it is no fault
+    slack = np.minimum(END_STOP_SLACK, 0.02 * (robot.limits.upper - robot.limits.lower))
+    guard.watch(with_slack(robot.limits, slack))
     arm = arms.model(name, shape.gravity)
     rest = "free" if name == "leader" else "hold"
     controller = TorqueController(arm, rest, period_ns, can_brake=Brake in plant.accepts)
@@ -240,7 +246,9 @@ def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
     )
 
 
-def gripped(world: World, role: str, arms: Arms, shape: Pair) -> Fingers | HeldObject:
+def gripped(
+    world: World, role: str, arms: Arms, shape: Pair, hand: ImpedanceHand | None
+) -> Fingers | HeldObject:
     """The operator's fingers on the leader's gripper, or an object in the follower's."""
     port, robot, model = world.ports[role], arms.robots[role], arms.models[role]
     strength = float(model.M[-1, -1]) * shape.frequency + float(model.viscous[-1])
@@ -250,7 +258,7 @@ def gripped(world: World, role: str, arms: Arms, shape: Pair) -> Fingers | HeldO
     # larger positions open a gripper, as in all robots here
     shut = lower + 0.05 * (upper - lower)
     if role == "leader":
-        return Fingers(port, shape.frequency * strength, 2.0 * strength, shut)
+        return Fingers(port, shape.frequency * strength, 2.0 * strength, shut, hand)
     size = lower + 0.5 * (start - lower)
     return HeldObject(port, size=size, stiffness=2.0 * shape.frequency * strength)
 
