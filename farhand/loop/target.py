@@ -53,7 +53,8 @@ PUSH_S = 0.02
 """How long a push must last to count, [s]."""
 
 LEADER_DAMPING = 0.02
-"""Of the leader's inverse kinematics, which predicts how fast its joints follow a tool, [-]."""
+"""Of the inverse of the leader's Jacobian, for how fast its joints follow a tool and for what
+pushes it, [-] or [m]."""
 
 JOINT_FREQUENCY = 20.0
 """ω of the spring at each joint, K = ω (I ω + μ) and D = 2 (I ω + μ) as of rig pair, [rad/s]."""
@@ -382,27 +383,36 @@ class LeaderFollowing:
         return "" if self._follows else f"law {law!r} does not bring the {name} along; {remedy}"
 
     def is_pushed(self, force: float, moment: float) -> bool:
-        """Whether a joint of the leader bears what a push does to it.
+        """Whether the hand pushes the leader's tool, or its gripper, harder than this.
 
-        That is a ``force`` [N] at the tool, across the joint's lever, or a ``moment`` [N·m] about
-        it, whichever is more. A joint that does not move the tool, a gripper's, bears them itself.
-        What pushes a joint away from its end is the end stop.
+        Without a force sensor the push is the smallest one that explains the torque on the joints.
+        Of that the dry friction, which a joint is known to have, and what pushes a joint away from
+        its end stop are left out.
+
+        Args:
+            force: [N].
+            moment: [N·m].
         """
         station, side = self._station, self._station.side
-        J, torque = station.arm.J, side.torque
-        if torque is None and side.wrench is not None:
-            torque = side.wrench.dot(J)
-        if torque is None:
+        if station.observer is None:
+            wrench = side.known_wrench
+            return _length(wrench[:3]) > force or _length(wrench[3:]) > moment
+        if side.torque is None and side.wrench is None:
             return False
-        levers = np.linalg.norm(J[:3], axis=0), np.linalg.norm(J[3:], axis=0)
-        most = np.maximum(force * levers[0], moment * levers[1])
-        most[most == 0.0] = np.where(self._slides, force, moment)[most == 0.0]
-        # an observer takes dry friction for a push
-        if station.observer is not None:
-            most += station.arm.model.upperDryFrictionLimit
-        low, high = kept_range(station)
-        by_stop = np.where(torque > 0.0, station.arm.q < low, station.arm.q > high)
-        return bool(((np.abs(torque) > most) & ~by_stop).any())
+        arm, (low, high) = station.arm, kept_range(station)
+        torque = station.observer.torque
+        dry = arm.model.upperDryFrictionLimit
+        torque = np.sign(torque) * np.maximum(np.abs(torque) - dry, 0.0)
+        torque[np.where(torque > 0.0, arm.q < low, arm.q > high)] = 0.0
+        # moments over a lever, so that both parts are forces
+        scaled = arm.J.copy()
+        scaled[3:] *= moment / force
+        push = damped_inverse(scaled.T, LEADER_DAMPING) @ torque
+        if max(_length(push[:3]), _length(push[3:])) > force:
+            return True
+        fixed = ~arm.J.any(axis=0)
+        most = np.where(self._slides, force, moment)
+        return bool((np.abs(torque) > most)[fixed].any())
 
     def step(self, gain: float) -> None:
         """Pull the leader back by the law's spring, as far as a program drives the follower."""
@@ -459,6 +469,10 @@ class LeaderFollowing:
             ends = sorted((scale * low[column] + offset, scale * high[column] + offset))
             lower[row], upper[row] = max(lower[row], ends[0]), min(upper[row], ends[1])
             speed[row] = min(speed[row], abs(scale) * self._speed[column])
+
+
+def _length(vector: Array) -> float:
+    return math.sqrt(float(vector.dot(vector)))
 
 
 def kept_range(station: Station) -> tuple[Array, Array]:
