@@ -11,8 +11,9 @@ from numbers import Real
 
 from farhand.errors import BadValue, UnknownName
 
-NAMES = ("engage", "release", "clutch", "declutch", "stop", "reset", "set")
-"""Couple, part, part to re-position and couple again, stop all, clear trips, set a parameter."""
+NAMES = ("engage", "release", "clutch", "declutch", "give", "take", "stop", "reset", "set")
+"""Couple, part, part to re-position and couple again, give the followers to a program and take them
+back, stop all, clear trips, set a parameter."""
 
 MOST_LOGGED = 10_000
 """Commands kept in the log; at twice as many the older half is dropped."""

@@ -54,8 +54,14 @@ class Target(Protocol):
     def release(self) -> None:
         """Let the station rest until the next target."""
 
-    def give_back(self) -> None:
-        """Leave the station to its couplings until they are released."""
+    def give_back(self, taken: bool = False) -> None:
+        """Leave the station to its couplings; refuse targets if it was driven or is ``taken``."""
+
+    def objection(self) -> str:
+        """Why the leader cannot follow the station while a program drives it; empty if it can."""
+
+    def give(self) -> None:
+        """Let programs drive the station while the leader follows."""
 
 
 @dataclass(slots=True)
@@ -394,18 +400,36 @@ class Session:
         elif request.name == "reset":
             for station in self.stations:
                 station.reset()
-        elif request.name in ("engage", "declutch"):
-            outcomes = [bridge.engage() for bridge in self.bridges]
-            outcome = next((outcome for outcome in outcomes if outcome != DONE), DONE)
+        elif request.name in ("engage", "declutch", "take"):
+            outcome = self._engage()
             for target in self.targets if outcome.done else ():
-                target.give_back()
+                target.give_back(taken=request.name == "take")
             return outcome
+        elif request.name == "give":
+            return self._give()
         else:
             for bridge in self.bridges:
                 bridge.release()
             for target in self.targets:
                 target.release()
         return DONE
+
+    def _engage(self) -> Outcome:
+        """Couple by every bridge; what is not plainly done comes first."""
+        outcomes = [bridge.engage() for bridge in self.bridges]
+        return next((outcome for outcome in outcomes if outcome != DONE), DONE)
+
+    def _give(self) -> Outcome:
+        """Let programs drive the followers, with the leaders coupled to them."""
+        if not self.targets:
+            return Outcome.refused("no program can send targets here: use farhand serve")
+        for target in self.targets:
+            if why := target.objection():
+                return Outcome.refused(why)
+        outcome = self._engage()
+        for target in self.targets if outcome.done else ():
+            target.give()
+        return outcome
 
     def _notice_trips(self) -> None:
         """Log each trip once, when it first shows."""

@@ -41,6 +41,7 @@ from farhand.robots import Robot
 from farhand.robots.edits import set_armature
 from farhand.robots.limits import Limits
 from farhand.safety import Watchdog
+from farhand.spatial import Array
 from farhand.world import ImpedanceHand, Wall, World
 
 ROLES = ("leader", "follower")
@@ -233,7 +234,7 @@ def in_hand(robot: Robot, mass: float, inertia: float) -> Robot:
     return robot.edited(set_armature(np.repeat([mass, inertia], 3)))
 
 
-def with_slack(limits: Limits, slack: float = 0.02) -> Limits:
+def with_slack(limits: Limits, slack: float | Array = 0.02) -> Limits:
     """Joint limits as a guard sees them: end stops give a little before they hold; assumed."""
     return replace(limits, lower=limits.lower - slack, upper=limits.upper + slack)
 

@@ -16,6 +16,7 @@ from farhand.parameters import parameter
 from farhand.spatial import Array
 
 if TYPE_CHECKING:
+    from farhand.world.touches import ImpedanceHand
     from farhand.world.world import Port, World
 
 ONSET_SPEED = 1e-3
@@ -55,19 +56,22 @@ class Fingers:
 
     .. math:: \tau = k\,(q_r - q) - d\,\dot q
 
-    The opening :math:`q_r` goes from where the gripper starts towards ``closed`` as they squeeze.
+    The opening :math:`q_r` goes from where the gripper starts towards ``closed`` as they squeeze. A
+    hand that lets go takes the fingers with it; they take hold again where the gripper then is.
 
     Args:
         port: the world's side of the leader.
         stiffness: k, [N·m/rad] (or [N/m] for a slide).
         damping: d, [N·m·s/rad].
         closed: where the gripper is shut, [rad] or [m].
+        hand: that they belong to.
     """
 
     port: Port
     stiffness: float
     damping: float
     closed: float
+    hand: ImpedanceHand | None = None
     squeeze: float = parameter(0.0, "-", "how far the fingers close, from 0 to 1", 0.0, 1.0)
     time: float = parameter(1.0, "s", "how long they take from open to closed", 0.01, 100.0)
 
@@ -77,6 +81,10 @@ class Fingers:
 
     def at(self, t: float) -> None:
         """Write the torque at time ``t`` [s] into ``now``."""
+        if self.hand is not None and self.hand.open:
+            self.now[-1] = 0.0
+            self._open, self._share, self._last = float(self.port.q[-1]), 0.0, t
+            return
         most = max(0.0, t - self._last) / self.time
         self._share += min(max(self.squeeze - self._share, -most), most)
         self._last = t

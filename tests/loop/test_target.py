@@ -10,6 +10,7 @@ from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
 from farhand.running.rerun import record, rerun
 from farhand.spatial import quaternion_from_rotation, rotation_from_vector
+from farhand_lab.handover import MAX_FORCE_STEP, MAX_VELOCITY_STEP, trial
 
 RELEASED = [("wall.present", False), ("hand.open", True)]
 
@@ -256,3 +257,165 @@ def test_a_recording_of_a_driven_run_is_run_again_to_the_bit(tmp_path):
     again = rerun(load(path))
     assert again.exact
     assert again.commands > 10
+
+
+# Joints
+
+
+def paired(space="joints", arms=("so101-leader", "so101"), law=None, **settings):
+    """A pair of arms that nobody holds, engaged."""
+    names = [
+        ("rig.leader_plant", arms[0]),
+        ("rig.follower_plant", arms[1]),
+        ("rig.space", space),
+        *settings.items(),
+    ]
+    driven = Driven("pair", law=law, settings=[*names, *RELEASED])
+    driven.leader = next(s for s in driven.session.stations if s.name == "leader")
+    return driven.go(0.3)
+
+
+def command(driven, *names, seconds=0.01):
+    """Give commands; the outcome of the last."""
+    for name in names:
+        driven.session.commands.post(name)
+    driven.go(seconds)
+    return driven.session.commands.log[-1].outcome
+
+
+def test_coupled_joints_go_to_a_target_by_torques_at_each_joint_gripper_included():
+    """Half a turn away, within half the speed limits, and no wrench at the tool."""
+    driven = paired()
+    goal = driven.arm.q + np.array([1.5, 0.5, -0.5, 0.5, -1.0, 0.6])
+    driven.go(4.0, joints=goal)
+    assert driven.session.trips == []
+    np.testing.assert_allclose(driven.arm.q, goal, atol=0.01)
+    share = np.abs(driven.signal("v")) / driven.limits.velocity
+    assert 0.3 < share.max() < 0.6
+    assert np.abs(driven.signal("torque_coupled")[300:]).max() > 0.05
+    assert not driven.signal("wrench_commanded_in_world").any()
+    driven.rig.close()
+
+
+def test_coupled_joints_press_no_harder_than_their_share_of_the_torque_limits():
+    """The gripper closes on an object to a target behind it, and nothing trips."""
+    driven = paired(**{"object.stiffness": 1e3})
+    driven.go(3.0, joints=[*driven.arm.q[:5], driven.limits.lower[5] + 0.1])
+    torque = driven.session.parameters["object"].force
+    assert driven.session.trips == []
+    assert 0.5 * 0.3 * driven.limits.torque[5] < torque < 1.1 * 0.3 * driven.limits.torque[5]
+    driven.rig.close()
+
+
+# Handover
+
+
+@pytest.mark.parametrize("law", ["position-position", "unilateral", "four-channel"])
+def test_after_give_the_leader_follows_the_follower(law):
+    """Whether the law pulls the leader or not, joints of both arms arrive together."""
+    driven = paired(law=law, arms=("openarm", "openarm"))
+    assert command(driven, "give").done
+    goal = driven.arm.q.copy()
+    goal[:4] += 0.3
+    driven.go(3.0, joints=goal)
+    assert driven.session.trips == []
+    np.testing.assert_allclose(driven.arm.q, goal, atol=0.02)
+    np.testing.assert_allclose(driven.leader.arm.q[:4], driven.arm.q[:4], atol=0.05)
+    driven.rig.close()
+
+
+def test_the_leader_of_coupled_tools_follows_too():
+    """In tool space the tools move by the same way."""
+    driven = paired("tool", ("ur5e", "ur5e"))
+    command(driven, "give")
+    before = driven.leader.arm.position.copy(), driven.arm.position.copy()
+    driven.go(3.0, joints=driven.arm.q + 0.2)
+    moved = driven.leader.arm.position - before[0], driven.arm.position - before[1]
+    assert np.linalg.norm(moved[1]) > 0.1
+    np.testing.assert_allclose(moved[0], moved[1], atol=5e-3)
+    driven.rig.close()
+
+
+def test_a_leader_that_would_leave_its_range_holds_the_follower_back():
+    """The follower's joint turns further than the leader's: it stops before the leader's end."""
+    driven = paired()
+    ends = driven.leader.guard.limits.upper
+    far = driven.arm.q.copy()
+    far[1] = 3.0
+    command(driven, "give")
+    driven.go(4.0, joints=far)
+    assert driven.session.trips == []
+    offset = driven.session.bridges[0].laws[0].mapping.offsets[1]
+    assert driven.arm.q[1] < min(ends[1] + offset, driven.limits.upper[1]) - 0.02
+    driven.rig.close()
+
+
+def test_targets_are_refused_after_take_until_give():
+    """A person has the follower; the reason says how to get it back."""
+    driven = paired()
+    start = driven.arm.q.copy()
+    command(driven, "give")
+    driven.go(0.5, joints=start + 0.1)
+    assert command(driven, "take").done
+    driven.go(0.01, joints=start)
+    refused = driven.session.commands.log[-1].outcome
+    assert not refused.done
+    assert "give" in refused.text
+    assert driven.session.bridges[0].b.contribution.gain == 1.0
+    assert command(driven, "give").done
+    driven.go(3.0, joints=start + 0.2)
+    np.testing.assert_allclose(driven.arm.q, start + 0.2, atol=0.02)
+    driven.rig.close()
+
+
+def test_a_push_of_the_hand_takes_the_follower_and_is_told():
+    """The hand takes hold of the leader and pulls; the event names the follower."""
+    driven = paired(arms=("openarm", "openarm"))
+    command(driven, "give")
+    driven.go(0.5, joints=driven.arm.q)
+    assert not driven.target.taken
+    driven.session.commands.post("set", "hand.open", False)
+    driven.go(0.1)
+    driven.session.commands.post("set", "hand.drag", [0.0, 0.0, 0.15])
+    driven.go(0.5)
+    assert driven.target.taken
+    events = [text for _, text in driven.history.events]
+    assert "the hand took follower by a push" in events
+    driven.rig.close()
+
+
+def test_give_is_refused_where_the_leader_cannot_follow():
+    """A virtual handle holds the leader of an admittance; nobody serves a plain run."""
+    driven = paired(law="admittance", arms=("openarm", "openarm"))
+    assert "does not bring the leader along" in command(driven, "give").text
+    driven.rig.close()
+    rig = build_rig("dual-arm", Options(scenario="rest"))
+    rig.session.commands.post("give")
+    rig.session.run(0.01)
+    assert "farhand serve" in rig.session.commands.log[-1].outcome.text
+    rig.close()
+
+
+def test_a_leader_that_stops_stops_the_policy():
+    """Nobody could take over any more: the follower holds still."""
+    driven = paired()
+    command(driven, "give")
+    driven.go(0.3, joints=driven.arm.q + 1.0)
+    driven.leader.guard.stop(0, "plant", "a cable came off")
+    driven.go(1.0)
+    still = driven.arm.q.copy()
+    assert np.abs(driven.arm.v).max() < 0.01
+    driven.go(0.5)
+    np.testing.assert_allclose(driven.arm.q, still, atol=2e-3)
+    driven.rig.close()
+
+
+@pytest.mark.parametrize("space", ["joints", "tool"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_handover_is_not_felt_as_a_bump(space, seed):
+    """As farhand_lab.handover defines it: at most 2 N in 10 ms, no velocity step, no trip."""
+    done = trial(seed, space)
+    assert done.took
+    assert done.trips == []
+    assert max(done.force.values()) <= MAX_FORCE_STEP
+    assert max(done.velocity.values()) <= MAX_VELOCITY_STEP

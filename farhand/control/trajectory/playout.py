@@ -40,6 +40,12 @@ class BoundedPlayout:
         self.q[:] = q
         np.clip(v, -self.speed, self.speed, out=self.v)
 
+    def along(self, way: Array) -> Array:
+        """The fastest velocity along a way [rad], [rad/s]."""
+        share = float(np.min(self.speed / np.maximum(np.abs(way), 1e-9)))
+        fastest: Array = share * way
+        return fastest
+
     def step(self, way: Array, dt: float, pace: float = 1.0) -> None:
         """Go on for ``dt`` [s] along a way [rad], at this share of the largest speeds."""
         # A joint that is there already must not hold up the others

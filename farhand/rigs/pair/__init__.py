@@ -106,5 +106,6 @@ def _surroundings(world: World, shape: Pair, arms: Arms, work: CoupledBuild) -> 
         world.touch("follower", "wall", parts.wall)
     for name in world.ports:
         if arms.gripper_span(name) and shape.space == "joints":
-            world.push(name, gripped(world, name, arms, shape))
+            hand = parts.hand if isinstance(parts.hand, ImpedanceHand) else None
+            world.push(name, gripped(world, name, arms, shape, hand))
     return parts

@@ -41,6 +41,7 @@ from farhand.parameters import parameter
 from farhand.plants import Brake, Plant
 from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.rigs import external_plants
+from farhand.rigs.coupled import with_slack
 from farhand.rigs.pair.scenarios import PRESS, PRESS_TIME, WALL_AHEAD
 from farhand.rigs.rig import SIMULATED, configure
 from farhand.robots import Placement, Robot, is_robot, load_robot
@@ -67,6 +68,9 @@ BRISK = 0.6
 FRICTION_HELP = 0.7
 """Share of a machine's friction that is fed forward: with gears of this kind it ran calmly, and
 friction varies from arm to arm by about as much as is left; assumed."""
+
+END_STOP_SLACK = 0.02
+"""How far beyond a joint's limits a guard trips, but at most 2 % of its range; assumed, [rad]."""
 
 DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0))
 """Where the wall may be, the best first; it is where both arms have most room to go."""
@@ -310,7 +314,9 @@ def station(
     # the arms stand the farther apart the larger they are
     base, room = np.array(arms.placements[name].position), 2.0 * arms.reach[name]
     guard.low, guard.high = np.minimum(guard.low, base - room), np.maximum(guard.high, base + room)
-    guard.watch(robot.limits)
+    # an end stop gives a little before it holds, and leaning on it is no fault
+    slack = np.minimum(END_STOP_SLACK, 0.02 * (robot.limits.upper - robot.limits.lower))
+    guard.watch(with_slack(robot.limits, slack))
     arm = arms.model(name, shape.gravity)
     rest = "free" if name == "leader" else "hold"
     assist = friction_help(robot, period_ns) if isinstance(plant, MirroredPlant) else None
@@ -351,7 +357,9 @@ def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
     )
 
 
-def gripped(world: World, role: str, arms: Arms, shape: Pair) -> Fingers | HeldObject:
+def gripped(
+    world: World, role: str, arms: Arms, shape: Pair, hand: ImpedanceHand | None
+) -> Fingers | HeldObject:
     """The operator's fingers on the leader's gripper, or an object in the follower's."""
     port, robot, model = world.ports[role], arms.robots[role], arms.models[role]
     strength = float(model.M[-1, -1]) * shape.frequency + float(model.viscous[-1])
@@ -361,7 +369,7 @@ def gripped(world: World, role: str, arms: Arms, shape: Pair) -> Fingers | HeldO
     # larger positions open a gripper, as in all robots here
     shut = lower + 0.05 * (upper - lower)
     if role == "leader":
-        return Fingers(port, shape.frequency * strength, 2.0 * strength, shut)
+        return Fingers(port, shape.frequency * strength, 2.0 * strength, shut, hand)
     size = lower + 0.5 * (start - lower)
     return HeldObject(port, size=size, stiffness=2.0 * shape.frequency * strength)
 
