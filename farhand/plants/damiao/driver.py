@@ -23,6 +23,11 @@ from farhand.spatial import Array
 MAX_MISSED = 5
 """Answers missed in a row before a motor counts as silent."""
 
+MAX_LATE_SHARE = 0.2
+"""Share of answers that may be missing in the mean of :data:`LATE_CYCLES`: more than those of one
+silent motor of eight; assumed, [-]."""
+
+LATE_CYCLES = 100
 TRIES = 5
 """Tries before a motor counts as missing at the start: one answer may be lost."""
 
@@ -80,7 +85,7 @@ class DamiaoDriver:
         self._low, self._high = _limits(arm, robot)
         self._most = robot.limits.torque
         self._number = {motor.answer: index for index, motor in enumerate(arm.motors)}
-        self._silences = np.zeros(n, dtype=int)
+        self._silences, self._late = np.zeros(n, dtype=int), 0.0
         self._asked = np.zeros(n, dtype=int)
         # two motors may obey commands for these, so nothing may be asked of them but damping
         self._shared = np.zeros(n, dtype=bool)
@@ -130,6 +135,7 @@ class DamiaoDriver:
         """Switch every motor on; the arm holds where it is."""
         self.fault = None
         self._silences[:] = self._asked[:] = 0
+        self._late = 0.0
         self._shared[:] = False
         self._held = self.q.copy()
         self._weight[:] = self._weight_at(self._held)
@@ -278,11 +284,17 @@ class DamiaoDriver:
         """Look for motors that are silent, and joints outside their limits."""
         self.missed += int(self.missing.sum())
         self._silences[self.missing] += 1
+        self._late += (float(self.missing.mean()) - self._late) / LATE_CYCLES
         silent = np.flatnonzero(self._silences >= MAX_MISSED).tolist()
         if len(silent) == len(self.q):
             self._stop("no motor answers: the bus is off, or the arm has no power")
         elif silent:
             self._stop(f"{self._named(silent)} gave no answer {MAX_MISSED} times in a row")
+        elif self._late > MAX_LATE_SHARE:
+            self._stop(
+                f"{self._late:.0%} of the answers do not come in time: the bus or this machine is "
+                f"too slow for rate = {self.arm.rate:g} in {self.arm.source}"
+            )
         for index in range(len(self.q)):
             if self._outside(index):
                 self._stop(self._place(index))
