@@ -23,6 +23,11 @@ from farhand.spatial import Array
 MAX_MISSED = 5
 """Answers missed in a row before a motor counts as silent."""
 
+MAX_LATE_SHARE = 0.2
+"""Share of answers that may be missing in the mean of :data:`LATE_CYCLES`: more than those of one
+silent motor of eight; assumed, [-]."""
+
+LATE_CYCLES = 100
 TRIES = 5
 """Tries before a motor counts as missing at the start: one answer may be lost."""
 
@@ -55,6 +60,7 @@ class DamiaoDriver:
         temperature: of the hotter part of each motor, [°C].
         missing: which motors did not answer in the last cycle.
         fault: why the arm is not driven any more, or None.
+        on_answer: called after every answer outside of cycles.
         cycles: how many were completed.
         answers: how many came.
         missed: how many did not come in time.
@@ -74,11 +80,12 @@ class DamiaoDriver:
         self.temperature = np.zeros(n)
         self.missing = np.ones(n, dtype=bool)
         self.fault: str | None = None
+        self.on_answer: Callable[[], None] = lambda: None
         self.cycles = self.answers = self.missed = 0
         self._low, self._high = _limits(arm, robot)
         self._most = robot.limits.torque
         self._number = {motor.answer: index for index, motor in enumerate(arm.motors)}
-        self._silences = np.zeros(n, dtype=int)
+        self._silences, self._late = np.zeros(n, dtype=int), 0.0
         self._asked = np.zeros(n, dtype=int)
         # two motors may obey commands for these, so nothing may be asked of them but damping
         self._shared = np.zeros(n, dtype=bool)
@@ -87,7 +94,7 @@ class DamiaoDriver:
         self._weight = np.zeros(n)
 
     def connect(self) -> None:
-        """Find every motor, compare its registers with the arm's file, and read where it is.
+        """Find every motor, compare its registers with the arm's file, and set its time-out.
 
         The motors stay as they are, on or off.
 
@@ -115,27 +122,51 @@ class DamiaoDriver:
                     f"{self._place(index)}: correct its zero or ratio in {self.arm.source}, "
                     "or set the motor's zero"
                 )
-
-    def enable(self) -> None:
-        """Clear old faults, set time-outs and mode, and switch every motor on; the arm holds."""
         for motor in self.arm.motors:
             self.write(motor, Register.MODE, Mode.MIT)
             self.write(motor, Register.TIMEOUT, self.arm.timeout / frames.TIMEOUT_UNIT)
-            self._order(motor, Order.CLEAR)
+
+    def watch(self) -> None:
+        """Read where every motor is, without a command."""
+        for motor in self.arm.motors:
+            self._refresh(motor)
+
+    def enable(self) -> None:
+        """Switch every motor on; the arm holds where it is."""
         self.fault = None
         self._silences[:] = self._asked[:] = 0
+        self._late = 0.0
         self._shared[:] = False
         self._held = self.q.copy()
         self._weight[:] = self._weight_at(self._held)
-        # each holds at once: a motor that is on without a command lets go
-        for index, motor in enumerate(self.arm.motors):
-            hold = frames.encode_mit(self._hold(index), motor.ranges)
-            if not self._order(motor, Order.ENABLE) or not self._exchange(motor, motor.id, hold):
-                raise FileError(f"motor {motor.id:#x} ({motor.joint}) cannot be switched on")
+        off = list(range(len(self.q)))
+        # several times, because answers may be lost; quickly, because motors that are on wait
+        for _ in range(TRIES):
+            off = [index for index in off if not self._switch_on(index)]
+        if off:
+            raise FileError(f"{self._named(off)} cannot be switched on")
         self._held = None
         # answers that come late are not those of the first cycle
         while self.wire.receive(0.002) is not None:
             pass
+
+    def _switch_on(self, index: int) -> bool:
+        """Clear a motor's fault, switch it on and let it hold; whether it says that it is on."""
+        motor = self.arm.motors[index]
+        # it holds at once: a motor that is on without a command lets go
+        hold = frames.encode_mit(self._hold(index), motor.ranges)
+        for data in (frames.encode_order(Order.CLEAR), frames.encode_order(Order.ENABLE), hold):
+            self._send(motor.id, data)
+        end_ns = self.wire.now_ns() + round(1e9 * ANSWER_S)
+        while True:
+            frame = self.wire.receive(max(0.0, (end_ns - self.wire.now_ns()) * 1e-9))
+            if frame is None:
+                return False
+            # answers to the first frames may not win the bus from the next, or come as well
+            if frame.id == motor.answer and len(frame.data) == 8:
+                if frames.decode_state(frame.data, motor.ranges).status is Status.ENABLED:
+                    self.on_answer()
+                    return True
 
     def disable(self) -> None:
         """Switch every motor off, without waiting."""
@@ -253,11 +284,17 @@ class DamiaoDriver:
         """Look for motors that are silent, and joints outside their limits."""
         self.missed += int(self.missing.sum())
         self._silences[self.missing] += 1
+        self._late += (float(self.missing.mean()) - self._late) / LATE_CYCLES
         silent = np.flatnonzero(self._silences >= MAX_MISSED).tolist()
         if len(silent) == len(self.q):
             self._stop("no motor answers: the bus is off, or the arm has no power")
         elif silent:
             self._stop(f"{self._named(silent)} gave no answer {MAX_MISSED} times in a row")
+        elif self._late > MAX_LATE_SHARE:
+            self._stop(
+                f"{self._late:.0%} of the answers do not come in time: the bus or this machine is "
+                f"too slow for rate = {self.arm.rate:g} in {self.arm.source}"
+            )
         for index in range(len(self.q)):
             if self._outside(index):
                 self._stop(self._place(index))
@@ -283,9 +320,6 @@ class DamiaoDriver:
         asked = frames.encode_register(motor.id, frames.REFRESH)
         return self._exchange(motor, frames.COMMON, asked)
 
-    def _order(self, motor: MotorJoint, order: Order) -> bool:
-        return self._exchange(motor, motor.id, frames.encode_order(order))
-
     def _exchange(self, motor: MotorJoint, id: int, data: bytes) -> bool:
         """Send a frame until this motor answers with its state."""
         index = self._number[motor.answer]
@@ -295,6 +329,8 @@ class DamiaoDriver:
                 state = frames.decode_state(answer, motor.ranges)
                 self.q[index] = motor.zero + motor.ratio * state.q
                 self.v[index] = motor.ratio * state.v
+                self.answers += 1
+                self.on_answer()
                 return True
         return False
 

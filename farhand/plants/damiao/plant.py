@@ -16,6 +16,9 @@ from farhand.plants.plant import Brake, Channels, Command, JointTorque, Plant, S
 from farhand.robots import Placement, Robot
 from farhand.spatial import Array
 
+FIRST_WAIT_S = 1.0
+"""How long the first read may wait for a new state, [s]."""
+
 PATIENCE_S = 0.05
 """Time without a command after which the motors hold the arm by themselves, [s]."""
 
@@ -23,8 +26,8 @@ PATIENCE_S = 0.05
 class DamiaoPlant(Plant):
     """An arm of Damiao motors, served by a thread at the rate of its bus.
 
-    The motors are switched on where the arm is, and hold it until the first command. They hold it
-    again after a fault, without commands, and instead of brakes.
+    The motors are switched on at the first command, where the arm is. They hold it by themselves
+    after a fault, without commands, and instead of brakes.
 
     Args:
         name: of the plant.
@@ -65,13 +68,14 @@ class DamiaoPlant(Plant):
         self._recorded: tuple[Array, Array, Array] | None = None
         try:
             self.driver.connect()
-            # the model may be compiled at its first use; that must not keep the motors waiting
-            self._weight(self.driver.q)
-            self.driver.enable()
         except FarhandError:
             wire.close()
             raise
+        # the model may be compiled at its first use; that must not keep the motors waiting
+        self._weight(self.driver.q)
+        self._on = self._was_read = False
         self._latest = Latest(name, self._published())
+        self.driver.on_answer = lambda: self._latest.put(self._published())
         self.worker = Worker(f"{name} can", self._cycle, arm.rate)  #: the thread
         with urgent():
             self.worker.start()
@@ -114,7 +118,16 @@ class DamiaoPlant(Plant):
         )
 
     def read(self, now_ns: int) -> Sample:
-        """The state in the last answers; its time is now less its age."""
+        """The state in the last answers; its time is now less its age.
+
+        The first one waits for a new state: whoever built the rig may have kept the thread from
+        running for longer than a guard allows.
+        """
+        if not self._was_read:
+            self._was_read = True
+            number, end = self._latest.get().number, time.monotonic() + FIRST_WAIT_S
+            while self._latest.get().number == number and time.monotonic() < end:
+                time.sleep(0.001)
         latest, sample, n = self._latest.get(), self._sample, self._n
         sample.time_ns = now_ns - latest.age_ns(time.monotonic_ns())
         sample.motion[:] = latest.value[: 2 * n]
@@ -143,6 +156,9 @@ class DamiaoPlant(Plant):
         """One cycle of the bus, in the thread."""
         if self._again:
             self._recover()
+        if not self._on:
+            self._begin()
+            return
         kind, value, written_ns = self._asked or (Brake, None, 0)
         driven = kind is JointTorque and now_ns - written_ns < PATIENCE_S * 1e9
         answers = self.driver.answers
@@ -151,15 +167,27 @@ class DamiaoPlant(Plant):
         if self.driver.answers > answers:
             self._latest.put(self._published())
 
+    def _begin(self) -> None:
+        """Watch the arm until the first command, then switch it on."""
+        if self._asked is None or self.driver.fault is not None:
+            self.driver.watch()
+            return
+        try:
+            self.driver.enable()
+            self._on = True
+        except FarhandError as error:
+            self.driver.fault = str(error)
+
     def _weight(self, q: Array) -> Array:
         """Torques that carry the arm, [N·m] or [N]."""
         self._model.update(q, np.zeros(self._n))
         return self._model.gravity
 
     def _recover(self) -> None:
+        self.driver.fault = None
         try:
             self.driver.connect()
-            self.driver.enable()
+            self._on = False
         except FarhandError as error:
             self.driver.fault = str(error)
         self._asked, self._again = None, False

@@ -286,7 +286,7 @@ class SimulatedArm:
                 wait = drive.latency + drive.latency_spread * self._rng.random()
                 sent = CanFrame(motor.answer_id, answer, frame.fd)
                 # one mailbox: a newer answer replaces one that has not won the bus; assumed
-                node.waiting.clear()
+                node.waiting = [one for one in node.waiting if one[0] > now_ns]
                 node.put(sent, now_ns + round(1e9 * wait))
 
         node = CanNode(motor.joint.joint, hear)

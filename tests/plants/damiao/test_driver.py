@@ -64,9 +64,11 @@ class Bench:
 def test_the_driver_reads_what_the_joints_do(fd: bool) -> None:
     """To one step of each motor; classic frames take longer and give the same."""
     bench = Bench(fd=fd)
-    bench.run(0.05)
     driver, arm = bench.driver, bench.arm
-    assert driver.fault is None and driver.missed == 0 and driver.answers == 8 * driver.cycles
+    before = driver.answers
+    bench.run(0.05)
+    assert driver.fault is None and driver.missed == 0
+    assert driver.answers - before == 8 * driver.cycles
     step = np.array([motor.ranges.steps[0] * abs(motor.ratio) for motor in ARM.motors])
     moved = np.abs(arm.v) * 2e-3
     assert (np.abs(driver.q - arm.q) <= step + moved).all()
@@ -176,6 +178,35 @@ def test_noise_on_the_bus_is_no_fault() -> None:
     bench = Bench("noise")
     bench.run(START + 0.2)
     assert bench.arm.line.damaged > 20 and bench.driver.fault is None
+
+
+class Losing(VirtualWire):
+    """An interface that loses every third frame, or every so many."""
+
+    every, count = 3, 0
+
+    def receive(self, timeout: float) -> CanFrame | None:
+        """The next frame that is not lost."""
+        found = super().receive(timeout)
+        self.count += found is not None
+        return self.receive(timeout) if found and self.count % self.every == 0 else found
+
+
+@pytest.mark.parametrize(("every", "stops"), [(19, False), (3, True)])
+def test_an_arm_whose_answers_do_not_come_in_time_is_left_to_its_motors(
+    every: int, stops: bool
+) -> None:
+    """Torques over such a loop would shake it; single losses do not matter."""
+    bench = Bench()
+    bench.driver.wire = Losing(bench.arm)
+    bench.driver.wire.every = every
+    began_ns = bench.arm.now_ns
+    bench.run(0.6)
+    assert (bench.driver.fault is not None) is stops
+    if stops:
+        assert bench.driver.fault is not None and "do not come in time" in bench.driver.fault
+        assert bench.arm.motors[1].command.kp > 49.0
+        assert bench.fault_ns is not None and bench.fault_ns - began_ns < 500_000_000
 
 
 def test_a_restart_clears_the_motors() -> None:

@@ -57,9 +57,12 @@ def weight() -> JointTorque:
 def test_the_plant_holds_drives_and_reports_a_motor_that_gets_too_hot(
     driven: tuple[DamiaoPlant, SimulatedArm],
 ) -> None:
-    """It holds before the first command and after a fault, and comes back by a restart."""
+    """Its motors are off before the first command; they hold without one, and after a fault."""
     plant, arm = driven
-    until(lambda: arm.motors[1].command.kp > 49.0)
+    until(lambda: bool(np.abs(plant.read(0).q - arm.q).max() < 0.02))
+    assert {motor.status for motor in arm.motors} == {Status.DISABLED}
+    plant.write(Brake(8), 0)
+    until(lambda: arm.motors[7].command.kp > 9.0)
     assert plant.fault is None and {motor.status for motor in arm.motors} == {Status.ENABLED}
     until(lambda: bool(np.abs(plant.read(0).q - arm.q).max() < 0.02))
     np.testing.assert_allclose(arm.q, ROBOT.home, atol=0.05)
@@ -83,7 +86,13 @@ def test_the_plant_holds_drives_and_reports_a_motor_that_gets_too_hot(
     assert plant.fault is not None and "0x5 (joint5) is off: motor too hot" in plant.fault
     arm.motors[4].temperature = 30.0
     plant.restart()
-    until(lambda: arm.motors[4].status is Status.ENABLED)
+
+    def comes_back() -> bool:
+        plant.write(Brake(8), 0)
+        return arm.motors[4].status is Status.ENABLED
+
+    until(comes_back)
+    until(lambda: arm.motors[7].command.kp > 9.0)
     assert plant.fault is None
 
 
