@@ -101,6 +101,8 @@ class TorqueController(Controller):
         rest: ``"hold"`` or ``"free"`` when not coupled.
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes, for an arm whose state is not known.
+        brakes_on_trip: whether a tripped arm is left to its brakes too: those of a real machine hold
+            it better than torques through this loop.
         assist: torque against friction, or None.
         null_space: what keeps the posture of a redundant arm while it is coupled; by default a
             :class:`NullSpaceHold`.
@@ -118,6 +120,7 @@ class TorqueController(Controller):
         can_brake: bool = False,
         assist: Assist | None = None,
         null_space: NullSpaceHold | None = None,
+        brakes_on_trip: bool = False,
     ) -> None:
         if rest not in ("hold", "free"):
             raise UnknownName("rest of an arm", str(rest), ("hold", "free"))
@@ -127,6 +130,7 @@ class TorqueController(Controller):
         self.still = Still()
         self.command: Command = JointTorque(arm.nv)
         self._brake, self._can_brake = Brake(arm.nv), can_brake
+        self._brakes_on_trip = can_brake and brakes_on_trip
         self._brake.value = self.command.value
         self._dt = period_ns * 1e-9
         self._fade = 0.0
@@ -162,6 +166,10 @@ class TorqueController(Controller):
             torque += self._held
         elif self.holding or self._fade > 0.0:
             torque += self._release()
+        if self._brakes_on_trip and request.tripped and gain == 0.0:
+            # when it is reset, holding starts from where it is then
+            self.holding = False
+            return self._brake
         return self.command if request.valid or not self._can_brake else self._brake
 
     def give_up(self) -> None:

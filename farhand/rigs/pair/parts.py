@@ -319,9 +319,14 @@ def station(
     guard.watch(with_slack(robot.limits, slack))
     arm = arms.model(name, shape.gravity)
     rest = "free" if name == "leader" else "hold"
-    assist = friction_help(robot, period_ns) if isinstance(plant, MirroredPlant) else None
+    machine = isinstance(plant, MirroredPlant)
     controller = TorqueController(
-        arm, rest, period_ns, can_brake=Brake in plant.accepts, assist=assist
+        arm,
+        rest,
+        period_ns,
+        can_brake=Brake in plant.accepts,
+        assist=friction_help(robot, period_ns) if machine else None,
+        brakes_on_trip=machine,
     )
     # without torque sensors, what touches the joints is what explains the arm's momentum
     by_momentum = shape.space == "joints" or "observers" in law.needs

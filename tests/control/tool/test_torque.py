@@ -93,3 +93,17 @@ def test_what_can_be_set_is_listed():
     """Holding still always, help against friction where there is any."""
     assert set(controlled()[0].parts) == {"still"}
     assert set(controlled(assist=FrictionOffset())[0].parts) == {"still", "assist"}
+
+
+def test_a_tripped_machine_is_left_to_its_own_brakes_and_holds_anew_after_a_reset():
+    """A slow loop's torques would swing it; the pull of the coupling fades first."""
+    controller, asked = controlled("hold", can_brake=True, brakes_on_trip=True)
+    asked.tripped, asked.gain = True, 0.5
+    assert isinstance(controller.step(asked, 0), JointTorque)
+    asked.effort[:], asked.gain = 0.0, 0.0
+    assert isinstance(controller.step(asked, 1), Brake)
+    controller.arm.update(UR5E.home + 0.05, np.zeros(6))  # where the brakes stopped it
+    asked.tripped = False
+    command = controller.step(asked, 2)
+    assert isinstance(command, JointTorque)
+    np.testing.assert_allclose(command.value, controller.arm.gravity, atol=1e-6)
