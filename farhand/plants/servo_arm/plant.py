@@ -137,7 +137,7 @@ class ServoArmPlant(Plant):
         self._torque = Latest(name, np.zeros(n))
         self._commanded_ns, self._brake, self._driving = 0, True, ""
         self._again = False
-        self._cycle = 0
+        self._cycle, self._period = 0, 0.0
         self._began_ns = self._clock()
         self._stopped: str | None = None
         self._sample = Sample(n, n)
@@ -294,18 +294,23 @@ class ServoArmPlant(Plant):
         if self._again:
             self._begin_again()
         self._command(now_ns)
+        taken_ns, packets = self._take_reading()
+        self._judge(packets)
+        self._cycle += 1
+        if self._cycle % CHECK_CYCLES == 0 and self._driving not in ("", "free"):
+            self._check_one(self._cycle // CHECK_CYCLES % len(self.servos))
+        self._period, self._began_ns = (taken_ns - self._began_ns) * 1e-9, taken_ns
+
+    def _take_reading(self) -> tuple[int, dict[int, Packet]]:
+        """Measure and publish; when, [ns], and the packets by the servos' places."""
         found, packets = self._measure()
         taken_ns = self._clock()
         for index, row in found.items():
             self._reading[index] = row
             self._read_ns[index] = taken_ns
-        self._judge(packets)
-        self._cycle += 1
-        if self._cycle % CHECK_CYCLES == 0 and self._driving not in ("", "free"):
-            self._check_one(self._cycle // CHECK_CYCLES % len(self.servos))
-        period, self._began_ns = (taken_ns - self._began_ns) * 1e-9, taken_ns
-        self._state.put(self._published(period))
+        self._state.put(self._published(self._period))
         self._oldest_ns = int(self._read_ns.min())
+        return taken_ns, packets
 
     def _published(self, period: float) -> Array:
         """Angles, speeds, loads and period of the bus, [rad], [rad/s], [-] and [s]."""
@@ -398,6 +403,8 @@ class ServoArmPlant(Plant):
                     raise
                 except FileError as error:
                     missing, tries = missing or error, 1
+            # the samples must not get old meanwhile
+            self._take_reading()
         self._driving = state
         if missing is not None:
             raise missing

@@ -20,6 +20,7 @@ from farhand.plants.servo_arm.simulated_arm import (
     SimulatedArm,
     SimulatedServoBus,
 )
+from farhand.plants.servo_arm.virtual import VirtualServoPlant
 from farhand.robots import Placement, load_robot
 
 KINDS = {"so101": FeetechPlant, "koch": DynamixelPlant, "vx300s": DynamixelPlant}
@@ -177,6 +178,20 @@ def test_a_brake_holds_by_position():
         before = arm.port.q.copy()
         drive(plant, np.zeros(6), lambda: arm.world.now_ns > 2_000_000_000, kind=Brake)
         assert np.abs(arm.port.q - before).max() < 0.1
+
+
+def test_samples_stay_fresh_while_the_servos_are_configured():
+    """A change of state takes many exchanges; the arm is read between one servo and the next."""
+    arm = SimulatedArm(load_arm("so101"), np.random.default_rng(1))
+    plant = VirtualServoPlant("follower", SimulatedServoBus(arm))
+    command, ages = JointTorque(6), []
+    plant.write(command, 0)
+    take = plant._take_reading
+    plant._take_reading = lambda: (ages.append(plant._clock() - plant._oldest_ns), take())[1]
+    plant.read(1)
+    assert plant._driving == "offset"
+    # six servos, and the cycle's own reading
+    assert len(ages) == 7 and max(ages) < 30_000_000
 
 
 def test_a_missing_servo_and_an_uncalibrated_arm_are_refused():
