@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import viser
@@ -13,7 +14,7 @@ from farhand.console.grasp import KEY_STEP_M, Grasp
 from farhand.console.live import Action, Live
 from farhand.console.scene import Scene
 from farhand.console.source import Requests
-from farhand.console.status import Health, Reading, log, newtons, panel, state
+from farhand.console.status import GRIPPER, Health, Reading, log, newtons, panel, state
 from farhand.console.tuning import Tuning, add_trial
 from farhand.console.views import EYES, OVERVIEW, Views
 
@@ -21,6 +22,7 @@ BUTTON_HOLD_S, KEY_HOLD_S = 0.35, 0.8
 """How long a dead-man counts as held after the last event; a key repeats only after half a
 second."""
 
+SQUEEZE = "fingers.squeeze"
 PRESSED = ("engage", "release", "clutch", "reset")
 SETTLE_S = 1.0  # after a motion, in which the state is still shown with every frame
 SURE_S = 4.0  # within which a second press ends the run
@@ -66,6 +68,7 @@ class Controls:
         self._server, self._scene, self._requests, self._grasp = server, scene, requests, grasp
         self._drawing, self._moving_until = drawing, 0.0
         self._clutched = self._was_held = self._recording = False
+        self._fingers: Any = None  # slider that closes a coupled gripper
         self._held_until = 0.0  # [s], by the monotonic clock
         self._sure_until = 0.0  # [s], by the same clock
         gui = server.gui
@@ -197,6 +200,7 @@ class Controls:
             )
             back = gui.add_button("Hand back to its path  (H)")
             back.on_click(lambda _: self._grasp.release() if self._grasp else None)
+        self._add_fingers()
         hint = "Coupled only while the button below or D is held"
         coupled = any(thing["kind"] == "tie" for thing in self._scene["things"])
         self._deadman = gui.add_checkbox("dead-man", False, hint=hint, visible=coupled)
@@ -220,6 +224,19 @@ class Controls:
             hint = "As Ctrl-C where it was started; press twice"
             end = gui.add_button("End the run", color="gray", hint=hint)
             end.on_click(lambda _: self._end(end))
+
+    def _add_fingers(self) -> None:
+        """A slider that closes the leader's gripper, where the coupling passes it on."""
+        values = {knob["path"]: knob["value"] for knob in self._scene["knobs"]}
+        coupled = any(GRIPPER in thing.get("joints", ()) for thing in self._scene["things"])
+        if SQUEEZE not in values or not coupled:
+            return
+        hint = "Your fingers on the leader's gripper: 0 open, 1 closed"
+        slider: Any = self._server.gui.add_slider(
+            "close the gripper", 0.0, 1.0, 0.05, float(values[SQUEEZE]), hint=hint
+        )
+        slider.on_update(lambda _: self._requests.send("set", SQUEEZE, float(slider.value)))
+        self._fingers = slider
 
     def _add_layer(self, name: str, layer: viser.FrameHandle) -> None:
         box = self._server.gui.add_checkbox(f"show {name}", True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from farhand.console.status import Health
 from farhand.console.tuning import _in_order
 from farhand.console.viewer import Console
 from farhand.loop.telemetry import Reader
+from farhand.rigs import build_rig
 
 FRAME = 1.0 / 30.0
 
@@ -95,6 +97,23 @@ def test_an_open_hand_takes_hold_when_it_is_dragged(console, heard):
     console.frame(FRAME, Health(), False, False)
     drag(console, "start", np.array(console.grasp._handle.position) + [0.1, 0.0, 0.0])
     assert heard[-1] == ("set", "hand.open", False)
+
+
+def test_a_coupled_gripper_is_closed_by_a_slider(console, heard):
+    """Where the leader has one and the coupling passes it on."""
+    assert console.controls._fingers is None
+    pair = build_rig("pair")
+    server = viser.ViserServer("127.0.0.1", 0, verbose=False)
+    try:
+        made = Console(server, Reader(pair.session.telemetry.path), scene_of(pair), heard)
+        made.controls._fingers.value = 0.5
+        deadline = time.monotonic() + 20.0
+        while ("set", "fingers.squeeze", 0.5) not in heard and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert ("set", "fingers.squeeze", 0.5) in heard
+    finally:
+        server.stop()
+        pair.close()
 
 
 def test_the_clutch_parts_and_couples_again(console, heard):
