@@ -101,8 +101,8 @@ class TorqueController(Controller):
         rest: ``"hold"`` or ``"free"`` when not coupled.
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes, for an arm whose state is not known.
-        brakes_on_trip: whether a tripped arm is left to its brakes too: those of a real machine hold
-            it better than torques through this loop.
+        brakes_on_trip: whether a tripped arm is left to its brakes too: those of a real machine
+            hold it better than torques through this loop.
         assist: torque against friction, or None.
         null_space: what keeps the posture of a redundant arm while it is coupled; by default a
             :class:`NullSpaceHold`.
