@@ -154,7 +154,7 @@ class Metrics(RunMetrics):
         else:
             self._running["joints"].add(np.abs(error).max(axis=1, initial=0.0))
             q = new["follower"][1][: len(engaged), columns("follower")["q"]]
-            self._running["position"].add(self._tool_errors(self._image, q[engaged], error))
+            self._running["position"].add(self.tool_errors(self._image, q[engaged], error))
         self._running["age"].add(coupling[:, columns("coupling")["age"]].max(axis=1, initial=0.0))
         for name, station in (("hand", self.driven), ("contact", self.other)):
             wrench = new[station][1][:, columns(station)["wrench_measured_in_world"]]
@@ -162,7 +162,8 @@ class Metrics(RunMetrics):
         speed = new["follower"][1][:, columns("follower")["v"]]
         self._running["speed"].add(np.linalg.norm(speed, axis=1))
 
-    def _tool_errors(self, image: Arm, q: Array, error: Array) -> Array:
+    @staticmethod
+    def tool_errors(image: Arm, q: Array, error: Array) -> Array:
         """How far the tool is from where the leader's joints would put it, every tenth, [m]."""
         still, distances = np.zeros(image.nv), []
         for joints, away in zip(q[::SPARSE], error[::SPARSE], strict=True):

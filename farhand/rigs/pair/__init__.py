@@ -6,6 +6,8 @@ hand, the wall and the moves follow from the models: see :mod:`farhand.rigs.pair
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from farhand.coupling import law_named
 from farhand.link.packet import model_hash
 from farhand.plants import Imperfections, Plant, SimulatedPlant
@@ -35,7 +37,7 @@ def build(options: Options) -> Rig:
     roles = options.roles
     placed = {n: Placed(arms.robots[n], arms.placements[n], arms.homes[n]) for n in roles}
     world = World(placed, round(1e9 / shape.rate), shape.gravity)
-    parts = _surroundings(world, shape, arms, work)
+    parts = surroundings(world, shape, arms, work)
 
     rngs = work.rng.spawn(len(roles))
     plants: dict[str, Plant] = {
@@ -75,23 +77,44 @@ def build(options: Options) -> Rig:
     return work.rig(law.name, session, world, shape, parts, notes=arms.notes)
 
 
-def _surroundings(world: World, shape: Pair, arms: Arms, work: CoupledBuild) -> RigParts:
-    """Hand and fingers on the leader, wall and object at the follower."""
+def surroundings(
+    world: World,
+    shape: Pair,
+    arms: Arms,
+    work: CoupledBuild,
+    names: Mapping[str, str] | None = None,
+) -> RigParts:
+    """Hand and fingers on the leader, wall and object at the follower.
+
+    Args:
+        world: where they stand.
+        shape: of the rig.
+        arms: both of them.
+        work: the present build.
+        names: of the arms in the world, by role; the roles themselves by default.
+    """
+    leader, follower = ROLES if names is None else (names[role] for role in ROLES)
     parts = RigParts(watchdog=Watchdog())
     moves = work.scenario.moves_for(work.options.seed)
-    if "leader" in world.ports:
+    held = (
+        {name for name, _, _ in world.ports[leader].touches} if leader in world.ports else {"hand"}
+    )
+    if "hand" not in held:
         parts.hand = hand_for(arms, shape, scaled(moves, arms.way, arms.reach["leader"]))
-        world.touch("leader", "hand", parts.hand)
-    if "follower" in world.ports:
+        world.touch(leader, "hand", parts.hand)
+    if follower in world.ports:
         way, reach = arms.way, arms.reach["follower"]
-        tool = world.ports["follower"].tool.position
+        tool = world.ports[follower].tool.position
         stiffness = min(shape.wall_stiffness, arms.wall_limit(shape))
         parts.wall = Wall(
             point=tool + shape.wall_ahead * reach * way, normal=-way, stiffness=stiffness
         )
-        world.touch("follower", "wall", parts.wall)
-    for name in world.ports:
-        if arms.robots[name].gripper is not None and shape.space == "joints":
+        world.touch(follower, "wall", parts.wall)
+    for role, name in zip(ROLES, (leader, follower), strict=True):
+        port = world.ports.get(name)
+        if arms.robots[role].gripper is None or port is None or port.push is not None:
+            continue
+        if shape.space == "joints":
             hand = parts.hand if isinstance(parts.hand, ImpedanceHand) else None
-            world.push(name, gripped(world, name, arms, shape, hand))
+            world.push(name, gripped(port, role, arms, shape, hand))
     return parts
