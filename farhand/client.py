@@ -247,8 +247,8 @@ class Client:
         """Give a command, and wait until a tick has carried it out or refused it.
 
         Args:
-            text: ``engage``, ``release``, ``clutch``, ``declutch``, ``stop``, ``reset``,
-                ``set PATH=VALUE``, or ``end``, which ends the session.
+            text: ``engage``, ``release``, ``clutch``, ``declutch``, ``give``, ``take``, ``stop``,
+                ``reset``, ``set PATH=VALUE``, or ``end``, which ends the session.
 
         Returns:
             ``done``, and ``text``: what was done, or the reason of the refusal.
@@ -272,7 +272,8 @@ class Client:
 
         Give targets as often as you like, ten to sixty times a second for a policy. When no more
         come, the station stops at the last one and holds. The command ``engage`` gives the station
-        back to the leader, ``release`` lets it rest.
+        back to the leader, ``release`` lets it rest. After ``give`` the coupling stays, and the
+        leader follows the station until a person takes it.
 
         Args:
             joints: positions, one per joint, [rad] or [m].

@@ -165,7 +165,7 @@ class Metrics(RunMetrics):
             # in real time the streams are read one after the other: one may be a record ahead
             q = new["follower"][1][: len(engaged), columns("follower")["q"]]
             both = engaged[: len(q)]
-            errors = self._tool_errors(self._image, q[both], error[: int(both.sum())])
+            errors = self.tool_errors(self._image, q[both], error[: int(both.sum())])
             self._running["position"].add(errors)
         self._running["age"].add(coupling[:, columns("coupling")["age"]].max(axis=1, initial=0.0))
         for name, station in (("hand", self.driven), ("contact", self.other)):
@@ -179,7 +179,8 @@ class Metrics(RunMetrics):
         """Number of joints before the gripper, which is the last where there is one."""
         return len(self.joints) - ("gripper" in self.joints[-1:])
 
-    def _tool_errors(self, image: Arm, q: Array, error: Array) -> Array:
+    @staticmethod
+    def tool_errors(image: Arm, q: Array, error: Array) -> Array:
         """How far the tool is from where the leader's joints would put it, every tenth, [m]."""
         still, distances = np.zeros(image.nv), []
         for joints, away in zip(q[::SPARSE], error[::SPARSE], strict=True):

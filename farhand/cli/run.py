@@ -66,13 +66,16 @@ LeaderPlant = Annotated[
         help="What leads: ur:HOST, spacemouse, gamepad; for pair also a robot's name or file.",
     ),
 ]
-FollowerPlant = Annotated[
-    str | None,
+FollowerPlants = Annotated[
+    list[str] | None,
     Option(
         "--follower",
         metavar="PLANT",
-        help="What follows: ur:HOST, serial:PATH; for pair also a robot's name or file.",
+        help="What follows: ur:HOST, serial:PATH; for pair also robots' names or files.",
     ),
+]
+PairCount = Annotated[
+    int, Option("--pairs", metavar="N", min=1, max=8, help="How many such pairs, of rig pair.")
 ]
 NoWait = Annotated[
     bool, Option("--no-wait", help="Begin at once, not when the first visitor opens the page.")
@@ -106,8 +109,9 @@ def run(
     jitter: Jitter = 0.0,
     loss: Loss = 0.0,
     leader: LeaderPlant = None,
-    follower: FollowerPlant = None,
+    follower: FollowerPlants = None,
     space: Space = None,
+    pairs: PairCount = 1,
     settings: Settings = None,
     at: TimedCommands = None,
     seed: Seed = 0,
@@ -133,7 +137,7 @@ def run(
     within("--loss", loss, 0.0, 1.0)
     check_core(core)
     check_run_files(json, report, record)
-    named = {plant.partition(":")[0] for plant in (leader, follower) if plant is not None}
+    named = {plant.partition(":")[0] for plant in (leader, *(follower or [])) if plant}
     machines = named & plugins.found("farhand.plants").keys()
     # machines know no virtual time
     virtual = headless and clock != "wall" and not (machines and clock is None)
@@ -146,6 +150,7 @@ def run(
     with Bar(f"preparing {rig}"):
         from farhand.loop.clock import VirtualClock, WallClock
         from farhand.rigs import Options
+        from farhand.rigs.rig import SEVERAL
         from farhand.running.serving import NamedSession
 
         # Refused before anything is built
@@ -156,9 +161,15 @@ def run(
         # A visitor of the page may want to disturb a perfect link
         options.linked = not headless
         options.clock = VirtualClock() if virtual else WallClock()
-        if space is not None:
-            options.settings.append(("rig.space", space))
-        built = _build(rig, options, {"leader": leader, "follower": follower})
+        layout = _layout(rig, pairs, leader, follower or [], space)
+        if layout is not None:
+            rig, chosen = SEVERAL, dict[str, str | None]()
+            options.settings.append(("rig.layout", layout))
+        else:
+            chosen = {"leader": leader, "follower": follower[0] if follower else None}
+            if space is not None:
+                options.settings.append(("rig.space", space))
+        built = _build(rig, options, chosen)
     try:
         _check_coupling(built)
         if parameters:
@@ -198,6 +209,26 @@ def run(
         if served is not None:
             served.close()
         built.close()
+
+
+def _layout(
+    rig: str, count: int, leader: str | None, followers: list[str], space: str | None
+) -> str | None:
+    """Several pairs as a setting; None for a rig of its own with one follower at most."""
+    from farhand.rigs.pairs.layout import like_pairs, read, to_text
+
+    if rig.endswith(".toml"):
+        given = {"--leader": leader, "--follower": followers, "--space": space}
+        given["--pairs"] = "" if count == 1 else str(count)
+        for flag in (flag for flag, value in given.items() if value):
+            raise BadValue(f"{flag} has no effect beside {rig}: the file says it")
+        return to_text(read(Path(rig)))
+    if count == 1 and len(followers) < 2:
+        return None
+    if rig != "pair":
+        flag = "--pairs" if count > 1 else "a second --follower"
+        raise BadValue(f"{flag} is for the rig pair; {rig} has its own arms")
+    return to_text(like_pairs(count, leader, followers, space))
 
 
 def _build(name: str, options: Options, plants: dict[str, str | None]) -> Rig:

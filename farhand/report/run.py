@@ -12,6 +12,7 @@ import numpy as np
 
 from farhand.analysis.history import History
 from farhand.analysis.metrics import Metrics
+from farhand.analysis.pairs import PairsMetrics
 from farhand.analysis.team import TeamMetrics
 from farhand.report.figures import BAND, DARK, FOLLOWER, LEADER, dress, new_figure, thinned
 from farhand.report.numbers import number
@@ -160,6 +161,9 @@ def plots_of(rig: Rig, result: Result) -> Iterator[ReportPlot]:
     if is_team(result):
         yield from _team_plots(history, result)
         return
+    if isinstance(rig.metrics, PairsMetrics):
+        yield from _pair_plots(rig.metrics, m)
+        return
     most, rms = m.text("tracking_error_max", 1e3), m.text("tracking_error_rms", 1e3)
     coupled = f"while coupled, the follower is at most {most} mm off"
     title = "they were never coupled" if result["never_coupled"] else coupled
@@ -223,6 +227,32 @@ def _grip(axes: list[Axes], history: History) -> None:
             _plot(ax, times, values, style, color=colour, label=name)
     axes[0].set_ylabel("opening [rad or m]")
     axes[1].set_ylabel("effort [N·m or N]")
+
+
+def _pair_plots(metrics: PairsMetrics, m: Numbers) -> Iterator[ReportPlot]:
+    """For each pair how far its follower is off, and the forces at both ends."""
+    for name, ends in metrics.couplings.items():
+        most = m.text(f"tracking_error_max_{name}", 1e3)
+        title = f"{name}: the follower is at most {most} mm off while coupled"
+        yield ReportPlot(title, _pair_plot(metrics.history, *ends), 2)
+
+
+def _pair_plot(
+    history: History, coupling: str, leader: str, follower: str
+) -> Callable[[list[Axes]], None]:
+    def draw(axes: list[Axes]) -> None:
+        error = np.abs(history.signal(coupling, "error"))
+        engaged = history.signal(coupling, "engagement")[:, 0] > 0.0
+        shown = np.where(engaged, error.max(axis=1, initial=0.0), np.nan)
+        _plot(axes[0], history.times(coupling), shown, color=DARK, label="largest error")
+        axes[0].set_ylabel("error [m or rad]")
+        for station, colour in ((leader, LEADER), (follower, FOLLOWER)):
+            wrench = history.signal(station, "wrench_measured_in_world")[:, :3]
+            force = np.linalg.norm(wrench, axis=1)
+            _plot(axes[1], history.times(station), force, color=colour, label=station)
+        axes[1].set_ylabel("force [N]")
+
+    return draw
 
 
 def _team_plots(history: History, result: Result) -> Iterator[ReportPlot]:

@@ -248,10 +248,28 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
     share = f"; {number(100 * felt)} % of it felt" if felt is not None else ""
     yield "force", _force(m) + share
     yield "energy", _energy(result, m)
+    yield from _pair_lines(result, m)
     if m["link_age_mean"] is not None:
         age = f"{m.text('link_age_mean', 1e3)} ms old, {m.text('link_age_max', 1e3)} ms at most"
         trip, lost = m.text("link_round_trip", 1e3), m.text("link_loss", 100)
         yield "link", f"{age}; round trip {trip} ms; {lost} % lost"
+
+
+def pairs_of(result: Result) -> list[str]:
+    """Names of the pairs in a run with several couplings."""
+    start = "energy_into_coupling_"
+    return [name.removeprefix(start) for name in result["metrics"] if name.startswith(start)]
+
+
+def _pair_lines(result: Result, m: Numbers) -> Iterator[tuple[str, str]]:
+    """One line for each pair, where there are several."""
+    for name in pairs_of(result):
+        if m[f"tracking_error_max_{name}"] is None:
+            yield name, "never coupled"
+            continue
+        most = m.text(f"tracking_error_max_{name}", 1e3)
+        force = _force(m, f"_{name}")
+        yield name, f"up to {most} mm; {force.removeprefix('up to ')}"
 
 
 def _tracking(m: Numbers) -> str:
@@ -273,9 +291,9 @@ def _gripper(result: Result, m: Numbers) -> str:
     return f"{error} off; {held}, {m.text('grip_reflection', 100)} % of it felt"
 
 
-def _force(m: Numbers) -> str:
+def _force(m: Numbers, of: str = "") -> str:
     """The largest forces; a rig may measure them at neither end, or at one."""
-    hand, contact = m["hand_force_max"], m["contact_force_max"]
+    hand, contact = m[f"hand_force_max{of}"], m[f"contact_force_max{of}"]
     if hand is None and contact is None:
         if m["hand_torque_max"] is None or m["contact_torque_max"] is None:
             return "measured nowhere: this rig has no force sensor"

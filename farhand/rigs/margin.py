@@ -34,6 +34,9 @@ def margin(rig: Rig, brief: bool = False) -> str | None:
 
     What :func:`farhand.running.margin.shaking` says after the run goes by the same prediction.
     """
+    # a prediction is of one coupling
+    if len(rig.session.bridges) > 1:
+        return None
     try:
         point = point_of(rig)
     except FarhandError:

@@ -37,6 +37,9 @@ registered as an entry point of the group ``farhand.rigs``. An optional ``ONE_MA
 rig cannot be split between two machines.
 """
 
+SEVERAL = "pairs"
+"""The rig of ``farhand run FILE.toml`` and of rig pair with more than two arms."""
+
 GROUP = "farhand.rigs"
 SIMULATED = "simulated"
 """The plant of a role unless the user names a machine."""
@@ -192,7 +195,7 @@ def _one_machine(module: Any) -> str:
 
 
 def _module(name: str) -> Any:
-    if name in RIGS:
+    if name in (*RIGS, SEVERAL):
         return importlib.import_module(f"farhand.rigs.{name.replace('-', '_')}")
     if name not in plugins.found(GROUP):
         raise UnknownName("rig", name, rig_names())

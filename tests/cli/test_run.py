@@ -528,3 +528,44 @@ def test_a_recording_that_stops_does_not_stop_the_run(farhand_command, tmp_path,
     assert said.err.count("\n") == 1 and "recording:" not in said.out
     assert json.loads((tmp_path / "r.json").read_text())["seconds"] == 2.0
     assert load(tmp_path / "r.mcap").events[-1][1].startswith("recording stopped: ")
+
+
+# Several pairs
+
+
+def test_two_pairs_run_from_a_file_and_are_named_in_terminal_report_and_numbers(
+    farhand_command, tmp_path
+):
+    """One line for each pair; the page has a plot of each."""
+    path = tmp_path / "arms.toml"
+    path.write_text('[[pair]]\nname = "left"\n[[pair]]\nname = "right"\nspace = "tool"\n')
+    said = farhand_command(
+        *("run", path, "--headless", "--scenario", "free", "--seconds", "0.4"),
+        *("--json", tmp_path / "result.json", "--report", tmp_path / "report"),
+    )
+    assert said.code == 0, said.err
+    assert "left " in said.out + said.err
+    assert "right " in said.out + said.err
+    metrics = json.loads((tmp_path / "result.json").read_text())["metrics"]
+    assert {"tracking_error_max_left", "tracking_error_max_right"} <= set(metrics)
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert "right: the follower is at most" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("nowhere.toml",), "cannot read nowhere.toml"),
+        (("nowhere.toml", "--leader", "so101"), "--leader has no effect beside nowhere.toml"),
+        (("nowhere.toml", "--pairs", "2"), "--pairs has no effect"),
+        (("dual-arm", "--pairs", "2"), "--pairs is for the rig pair"),
+        (("dual-arm", "--follower", "ur:a", "--follower", "ur:b"), "a second --follower is for"),
+        (("pair", "--pairs", "2", "--follower", "so102"), "so102"),
+    ],
+)
+def test_what_is_wrong_with_several_pairs_is_said_in_one_line(farhand_command, words, reason):
+    """Exit code 2, and nothing runs."""
+    said = farhand_command("run", *words, "--headless", "--seconds", "0.1")
+    assert said.code == 2
+    assert reason in said.err
+    assert len(said.err.strip().splitlines()) == 1

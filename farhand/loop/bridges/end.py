@@ -77,7 +77,9 @@ class End:
                 self._power = float(self.asked.dot(self._rate))
         if self._port is TOOL:
             self.contribution.target = effort.target
-        self._parting = False
+        if self._parting:
+            # a new engagement, perhaps in the very tick of a reset
+            self._parting = self._cut = False
         return True
 
     def part(self) -> None:

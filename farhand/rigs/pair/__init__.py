@@ -6,6 +6,8 @@ hand, the wall and the moves follow from the models: see :mod:`farhand.rigs.pair
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from farhand.coupling import law_named
@@ -46,7 +48,7 @@ def build(options: Options) -> Rig:
     roles = options.roles
     placed = {n: Placed(arms.robots[n], arms.placements[n], arms.homes[n]) for n in roles}
     world = World(placed, round(1e9 / shape.rate), shape.gravity)
-    parts = _surroundings(world, shape, arms, work)
+    parts = surroundings(world, shape, arms, work)
 
     rngs = work.rng.spawn(len(roles))
     plants: dict[str, Plant] = {
@@ -88,24 +90,45 @@ def build(options: Options) -> Rig:
     return work.rig(law.name, session, world, shape, parts, notes=arms.notes)
 
 
-def _surroundings(world: World, shape: Pair, arms: Arms, work: CoupledBuild) -> RigParts:
-    """Hand and fingers on the leader, wall and object at the follower."""
+def surroundings(
+    world: World,
+    shape: Pair,
+    arms: Arms,
+    work: CoupledBuild,
+    names: Mapping[str, str] | None = None,
+) -> RigParts:
+    """Hand and fingers on the leader, wall and object at the follower.
+
+    Args:
+        world: where they stand.
+        shape: of the rig.
+        arms: both of them.
+        work: the present build.
+        names: of the arms in the world, by role; the roles themselves by default.
+    """
+    leader, follower = ROLES if names is None else (names[role] for role in ROLES)
     parts = RigParts(watchdog=Watchdog())
     moves = work.scenario.moves_for(work.options.seed)
     travel = arms.travel(shape.space)
-    if "leader" in world.ports:
+    held = (
+        {name for name, _, _ in world.ports[leader].touches} if leader in world.ports else {"hand"}
+    )
+    if "hand" not in held:
         parts.hand = hand_for(arms, shape, scaled(moves, arms.way, travel))
-        world.touch("leader", "hand", parts.hand)
-    if "follower" in world.ports:
+        world.touch(leader, "hand", parts.hand)
+    if follower in world.ports:
         offset = arms.carried(shape.space, shape.wall_ahead * travel)
         beyond = arms.carried(shape.space, max(PRESS, 2.0 * shape.wall_ahead) * travel)
         normal = (offset - beyond) / max(float(np.linalg.norm(offset - beyond)), 1e-9)
         stiffness = min(shape.wall_stiffness, arms.wall_limit(shape))
-        point = world.ports["follower"].tool.position + offset
+        point = world.ports[follower].tool.position + offset
         parts.wall = Wall(point=point, normal=normal, stiffness=stiffness)
-        world.touch("follower", "wall", parts.wall)
-    for name in world.ports:
-        if arms.gripper_span(name) and shape.space == "joints":
+        world.touch(follower, "wall", parts.wall)
+    for role, name in zip(ROLES, (leader, follower), strict=True):
+        port = world.ports.get(name)
+        if not arms.gripper_span(role) or port is None or port.push is not None:
+            continue
+        if shape.space == "joints":
             hand = parts.hand if isinstance(parts.hand, ImpedanceHand) else None
-            world.push(name, gripped(world, name, arms, shape, hand))
+            world.push(name, gripped(port, role, arms, shape, hand))
     return parts

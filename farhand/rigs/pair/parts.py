@@ -49,8 +49,9 @@ from farhand.robots.edits import disable_contacts
 from farhand.safety import Guard
 from farhand.sensing.observer import MomentumObserver
 from farhand.spatial import Array
-from farhand.world import ImpedanceHand, World
+from farhand.world import ImpedanceHand
 from farhand.world.joints import Fingers, HeldObject
+from farhand.world.world import Port
 
 ROLES = ("leader", "follower")
 HAND_FREQUENCY = 25.0
@@ -306,19 +307,25 @@ def layer_scale(shape: Pair, arms: Arms) -> tuple[float, float]:
 
 
 def station(
-    name: str, plant: Plant, arms: Arms, shape: Pair, period_ns: int, law: type[Coupling]
+    role: str,
+    plant: Plant,
+    arms: Arms,
+    shape: Pair,
+    period_ns: int,
+    law: type[Coupling],
+    name: str | None = None,
 ) -> Station:
-    """One arm with its controller and guard."""
-    robot = arms.robots[name]
+    """One arm with its controller and guard; its name is its role by default."""
+    robot = arms.robots[role]
     guard = Guard(force=400.0, moment=80.0)
     # the arms stand the farther apart the larger they are
-    base, room = np.array(arms.placements[name].position), 2.0 * arms.reach[name]
+    base, room = np.array(arms.placements[role].position), 2.0 * arms.reach[role]
     guard.low, guard.high = np.minimum(guard.low, base - room), np.maximum(guard.high, base + room)
     # an end stop gives a little before it holds, and leaning on it is no fault
     slack = np.minimum(END_STOP_SLACK, 0.02 * (robot.limits.upper - robot.limits.lower))
     guard.watch(with_slack(robot.limits, slack))
-    arm = arms.model(name, shape.gravity)
-    rest = "free" if name == "leader" else "hold"
+    arm = arms.model(role, shape.gravity)
+    rest = "free" if role == "leader" else "hold"
     machine = isinstance(plant, MirroredPlant)
     controller = TorqueController(
         arm,
@@ -332,7 +339,14 @@ def station(
     by_momentum = shape.space == "joints" or "observers" in law.needs
     observer = MomentumObserver(arm, shape.observer_gain) if by_momentum else None
     return Station(
-        name, name, plant, arm, guard, period_ns=period_ns, controller=controller, observer=observer
+        name or role,
+        role,
+        plant,
+        arm,
+        guard,
+        period_ns=period_ns,
+        controller=controller,
+        observer=observer,
     )
 
 
@@ -363,10 +377,10 @@ def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
 
 
 def gripped(
-    world: World, role: str, arms: Arms, shape: Pair, hand: ImpedanceHand | None
+    port: Port, role: str, arms: Arms, shape: Pair, hand: ImpedanceHand | None
 ) -> Fingers | HeldObject:
     """The operator's fingers on the leader's gripper, or an object in the follower's."""
-    port, robot, model = world.ports[role], arms.robots[role], arms.models[role]
+    robot, model = arms.robots[role], arms.models[role]
     strength = float(model.M[-1, -1]) * shape.frequency + float(model.viscous[-1])
     lower, upper, start = (
         float(value[-1]) for value in (robot.limits.lower, robot.limits.upper, port.q)

@@ -349,3 +349,11 @@ def test_each_engagement_rearms_both_plants(dual_arm, settings, monkeypatch):
     before = len(rearmed)
     run.on(0.3)
     assert sorted(rearmed[before:]) == ["follower", "leader"]
+
+
+def test_a_reset_and_an_engage_in_one_tick_couple_again(dual_arm):
+    """A program may send both at once; the efforts must not stay cut after the trip."""
+    run = dual_arm(law="position-position", scenario="rest")
+    run.post("0.3:stop", "0.6:reset", "0.6:engage").on(1.0)
+    bridge = run.session.bridges[0]
+    assert bridge.a.contribution.gain == bridge.b.contribution.gain == 1.0
