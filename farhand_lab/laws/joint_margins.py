@@ -36,7 +36,7 @@ GAINS, WALLS, MAX_DELAY_S = (0.05, 100.0), (50.0, 1e4), 0.4
 MIN_DELAY_S = 0.02
 """Round trip below which an onset cannot be tried within 15 %: a tick each way is 2 ms."""
 
-SHORT_S, LONG_S = 5.5, 10.0
+SHORT_S, LONG_S = 9.0, 20.0
 """Lengths of a trial, below and above 200 ms of round trip."""
 
 WALL_DAMPING = 1.0
