@@ -6,16 +6,16 @@ import ipaddress
 import os
 import select
 import time
-import tty
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from farhand.errors import BadValue, FileError
+from farhand.errors import BadValue
 from farhand.plants.damiao.line import CanFrame
 from farhand.plants.damiao.simulated import SimulatedArm
 from farhand.plants.damiao.wires import open_bus
+from farhand.plants.terminal import Terminal
 
 GROUP = "239.74.163.2"
 """Multicast group that clients of python-can use by default."""
@@ -58,23 +58,11 @@ class SlcanAdaptor:
     """
 
     def __init__(self, path: str = "") -> None:
-        self._link = Path(path) if path else None
-        if self._link is not None and (self._link.exists() and not self._link.is_symlink()):
-            raise FileError(f"{path} exists and is no link: choose another path for --at")
-        self._master, self._slave = os.openpty()
-        tty.setraw(self._slave)
+        self._terminal = Terminal(Path(path) if path else None)
+        self._master = self._terminal.master
         os.set_blocking(self._master, False)
-        terminal = os.ttyname(self._slave)
-        self.where = path or terminal
+        self.where = path or self._terminal.path
         self._text, self._open = b"", False
-        if self._link is not None:
-            try:
-                self._link.unlink(missing_ok=True)
-                self._link.symlink_to(terminal)
-            except OSError as error:
-                self._link = None
-                self.close()
-                raise FileError(f"cannot make the link {path}: {error.strerror}") from None
 
     def read(self, timeout: float) -> list[CanFrame]:
         """Frames of whole lines; other lines are obeyed."""
@@ -98,10 +86,7 @@ class SlcanAdaptor:
 
     def close(self) -> None:
         """Remove the link and close the terminal."""
-        if self._link is not None and self._link.is_symlink():
-            self._link.unlink()
-        os.close(self._slave)
-        os.close(self._master)
+        self._terminal.close()
 
     def _say(self, raw: bytes) -> None:
         try:

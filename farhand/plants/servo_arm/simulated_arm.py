@@ -7,7 +7,6 @@ import select
 import termios
 import threading
 import time
-import tty
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from farhand.control.trajectory.paths import HandPath, Move
-from farhand.errors import BadValue, FileError
+from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.plants.servo_arm import packets
 from farhand.plants.servo_arm.calibration import Calibration, JointCalibration
@@ -27,6 +26,7 @@ from farhand.plants.servo_arm.simulated_servo import (
     UNKNOWN_INSTRUCTION,
     SimulatedServo,
 )
+from farhand.plants.terminal import Terminal
 from farhand.robots import load_robot
 from farhand.spatial import Array
 from farhand.world import ImpedanceHand, Placed, Wall, World
@@ -410,25 +410,12 @@ class ServoTerminal:
     """
 
     def __init__(self, bus: SimulatedServoBus, link: Path | None = None) -> None:
-        self.bus, self.link = bus, link
-        self._master, self._slave = os.openpty()
-        tty.setraw(self._slave)
-        self.path = os.ttyname(self._slave)  #: of the terminal
+        self.bus, self._terminal = bus, Terminal(link)
+        self._master, self.path = self._terminal.master, self._terminal.path
         self.error: Exception | None = None  #: that ended the thread, or None
         self._stopping = threading.Event()
         self._plugged = True
         self._thread = threading.Thread(target=self._run, name="servo-sim", daemon=True)
-        if link is not None:
-            self._make_link(link)
-
-    def _make_link(self, link: Path) -> None:
-        try:
-            if link.is_symlink():
-                link.unlink()
-            link.symlink_to(self.path)
-        except OSError as error:
-            self._close()
-            raise FileError(f"cannot make the link {link}: {error.strerror}") from None
 
     def __enter__(self) -> ServoTerminal:
         self._thread.start()
@@ -444,13 +431,7 @@ class ServoTerminal:
             self._thread.join(2.0)
         if self._plugged:
             self._plugged = False
-            if self.link is not None and self.link.is_symlink():
-                self.link.unlink()
-            self._close()
-
-    def _close(self) -> None:
-        os.close(self._slave)
-        os.close(self._master)
+            self._terminal.close()
 
     def _run(self) -> None:
         try:
@@ -491,7 +472,7 @@ class ServoTerminal:
 
     def _right_speed(self) -> bool:
         """Whether the host speaks as fast as the servos do."""
-        speed = termios.tcgetattr(self._slave)[4]
+        speed = termios.tcgetattr(self._terminal.slave)[4]
         known = getattr(termios, f"B{self.bus.baud}", None)
         return known is None or speed in (known, termios.B38400)
 

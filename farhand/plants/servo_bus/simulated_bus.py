@@ -10,7 +10,6 @@ import os
 import select
 import threading
 import time
-import tty
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from farhand.parameters import parameter
 from farhand.plants.servo_bus import frames
 from farhand.plants.servo_bus.frames import CENTRE, FRAME_NS, HIGHEST, LOWEST, Frame, Splitter
 from farhand.plants.servo_bus.joints import BusJoint
+from farhand.plants.terminal import Terminal
 from farhand.spatial import Array
 
 FIRMWARE = 0x10
@@ -329,9 +329,8 @@ class PseudoTerminal:
     def __init__(self, bus: SimulatedBus, timing: BusTiming | None = None) -> None:
         self.bus, self.timing = bus, timing or BusTiming()
         self.raw = bytearray()  #: every byte received
-        self._master, self._slave = os.openpty()
-        tty.setraw(self._slave)
-        self.path = os.ttyname(self._slave)  #: of the terminal
+        self._terminal = Terminal()
+        self._master, self.path = self._terminal.master, self._terminal.path
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="servo-bus", daemon=True)
 
@@ -342,8 +341,7 @@ class PseudoTerminal:
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join(2.0)
-        os.close(self._slave)
-        os.close(self._master)
+        self._terminal.close()
 
     def _serve(self) -> None:
         splitter, waiting = Splitter(), deque[tuple[int, bytes]]()
