@@ -37,7 +37,7 @@ CROSSING_BAND = 0.25
 """Share of its amplitude by which a slow swing must pass zero to cross it, against noise. Fast
 windows have none: irregular motions cross zero at every turn there, unlike shaking, [-]."""
 
-THRESHOLDS = {"tracking error": 1e-3, "contact force": 2.0}  # [m], [N]
+THRESHOLDS = {"tracking error": 1e-3, "tool's place": 1e-3, "contact force": 2.0}  # [m], [N]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ def oscillation(
     contact: str = "follower",
     intended: IntendedMotion | None = None,
     driven: str = "leader",
+    joints: bool = False,
 ) -> Oscillation | None:
     """The strongest sustained oscillation of a run relative to its threshold, or None.
 
@@ -85,10 +86,18 @@ def oscillation(
         contact: the station that touches something.
         intended: motion of the hand; without it, slow oscillations are not searched.
         driven: the station whose tool the hand holds.
+        joints: whether joints are coupled: their error is none of tools, so the tools' motion
+            itself is searched.
     """
-    error = history.signal("coupling", "error")[:, :3]
     force = history.signal(contact, "wrench_measured_in_world")[:, :3]
-    columns = [("tracking error", history.times("coupling"), column) for column in error.T]
+    columns = []
+    if joints:
+        for tool in ("leader", "follower"):
+            place = history.signal(tool, "position_tool_in_world")
+            columns += [("tool's place", history.times(tool), column) for column in place.T]
+    else:
+        error = history.signal("coupling", "error")[:, :3]
+        columns = [("tracking error", history.times("coupling"), column) for column in error.T]
     columns += [("contact force", history.times(contact), column) for column in force.T]
     fast = filter(None, (find(*column) for column in columns))
     hits = [hit for hit in fast if hit.signal != "tracking error" or _is_moved(history, hit)]
@@ -128,7 +137,7 @@ def find(
 
 def _is_moved(history: Signals, hit: Oscillation) -> bool:
     """Whether a tool moves like the error; with a force, by as much as counts for an error."""
-    size = hit.amplitude if hit.signal == "tracking error" else THRESHOLDS["tracking error"]
+    size = hit.amplitude if hit.signal != "contact force" else THRESHOLDS["tracking error"]
     return any(
         _tool_swing(history, hit, tool) > MIN_TOOL_SHARE * size for tool in ("leader", "follower")
     )

@@ -123,6 +123,7 @@ class ShakingScene(TypedDict):
     contact: str  # stream of the station that touches something
     driven: str  # stream of the station whose tool the hand holds
     open_loop: bool  # whether its tracking error is the lag of its drives
+    joints: bool  # whether joints are coupled
 
 
 class Scene(TypedDict):

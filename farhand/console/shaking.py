@@ -131,10 +131,10 @@ class Shaking:
     def _judge(
         self, about: ShakingScene, fast: Recent, slow: Recent, intended: IntendedMotion | None
     ) -> None:
-        contact = about["contact"]
-        hit = oscillation(fast, contact)
+        contact, driven, joints = about["contact"], about["driven"], about["joints"]
+        hit = oscillation(fast, contact, joints=joints)
         if hit is None and intended is not None:
-            hit = oscillation(slow, contact, intended, about["driven"])
+            hit = oscillation(slow, contact, intended, driven, joints)
         # A recent window may hold shaking that is over
         over = hit is None or hit.end < fast.at["coupling"][-1] - FRESH_S
         if hit is None or over or (hit.signal == "tracking error" and about["open_loop"]):

@@ -22,7 +22,8 @@ def shaking(rig: Rig) -> Iterator[str]:
     # One side alone does not know the other
     if not rig.session.bridges or not isinstance(metrics, Metrics):
         return
-    shake = oscillation(metrics.history, metrics.other, _intended_motion(rig), metrics.driven)
+    history, joints = metrics.history, bool(metrics.joints)
+    shake = oscillation(history, metrics.other, _intended_motion(rig), metrics.driven, joints)
     if shake is None or (shake.signal == "tracking error" and is_open_loop(rig)):
         return
     yield f"it shakes: {shake}"

@@ -195,6 +195,7 @@ def scene_for(rig: Rig, live: Mapping[str, object] | None = None) -> Scene:
             "contact": metrics.other,
             "driven": metrics.driven,
             "open_loop": is_open_loop(rig),
+            "joints": bool(metrics.joints),
         }
     return scene
 

@@ -137,3 +137,30 @@ def test_a_slow_swing_counts_only_where_the_intention_is_known_and_a_tool_moves(
     """A person may mean it, and a force that swings without any motion is something else."""
     assert oscillation(Slow()) is None
     assert oscillation(Slow(tool=1e-4), intended=still) is None
+
+
+class OfJoints:
+    """Signals of a run whose error is one of angles, and whose follower's tool swings."""
+
+    def __init__(self, angle: float, tool: float) -> None:
+        wave = np.sin(2 * np.pi * 6.0 * TIMES)[:, None]
+        still = np.zeros((len(TIMES), 3))
+        self.signals = {
+            ("coupling", "error"): angle * wave * np.ones(6),
+            ("leader", "position_tool_in_world"): still,
+            ("follower", "position_tool_in_world"): tool * wave * np.array([1.0, 0.0, 0.0]),
+            ("follower", "wrench_measured_in_world"): np.zeros((len(TIMES), 6)),
+        }
+
+    def times(self, stream: str) -> np.ndarray:
+        return TIMES
+
+    def signal(self, stream: str, channel: str) -> np.ndarray:
+        return self.signals[stream, channel]
+
+
+def test_angles_of_coupled_joints_are_not_taken_for_metres():
+    """5 mrad of a small arm are half a millimetre at its tool; a tool that swings does shake."""
+    assert oscillation(OfJoints(angle=5e-3, tool=0.5e-3), joints=True) is None
+    hit = oscillation(OfJoints(angle=5e-2, tool=5e-3), joints=True)
+    assert hit is not None and "tool's place oscillates by ±5 mm at 6 Hz" in str(hit)

@@ -16,7 +16,7 @@ from farhand.rigs.margin import margin
 from farhand.running.page import scene_for
 
 WAIT_S = 120.0
-ABOUT = {"contact": "follower", "driven": "leader", "open_loop": False}
+ABOUT = {"contact": "follower", "driven": "leader", "open_loop": False, "joints": False}
 
 
 @pytest.fixture
