@@ -139,7 +139,7 @@ def test_an_address_too_much_or_too_little_is_answered_with_the_right_form(plant
 @pytest.mark.parametrize("plant", ["spacemouse", "gamepad", "ur:127.0.0.1"])
 def test_virtual_time_is_refused(plant):
     """A person cannot be sped up."""
-    with pytest.raises(Mismatch, match="wall time"):
+    with pytest.raises(Mismatch, match="real time"):
         build_rig("dual-arm", Options(settings=[("rig.leader_plant", plant)]))
 
 

@@ -59,7 +59,7 @@ def test_nothing_changes_for_a_run_that_does_not_ask_for_it():
         ("humanoid", [], True, ""),
         ("youbot", [], True, ""),
         ("youbot", [("rig.startup", True)], False, "start-up sequence"),
-        ("cooperative", [], False, "Nothing couples"),
+        ("cooperative", [], False, "No data link couples"),
     ],
 )
 def test_every_coupled_rig_has_a_link_on_its_page_or_says_why_not(name, settings, linked, why):

@@ -240,7 +240,7 @@ def test_a_missing_client_is_one_clear_line(robot, monkeypatch):
 
 def test_virtual_time_and_a_real_arm_do_not_go_together():
     """Refused before anything connects."""
-    with pytest.raises(Mismatch, match="wall time"):
+    with pytest.raises(Mismatch, match="real time"):
         build_rig("dual-arm", Options(settings=[("rig.leader_plant", "ur:127.0.0.1")]))
 
 

@@ -47,7 +47,7 @@ def test_the_pen_leads_a_limb_on_a_serial_port() -> None:
             FileError,
             "cannot open the servo bus at /dev/none: No such file",
         ),
-        ("serial:/dev/none", False, Mismatch, "wall time"),
+        ("serial:/dev/none", False, Mismatch, "real time"),
         ("serial:", True, BadValue, "there are: simulated, serial:PATH"),
         ("ur:127.0.0.1", True, BadValue, "there are: simulated, serial:PATH"),
     ],
