@@ -298,8 +298,8 @@ def _force(m: Numbers, of: str = "") -> str:
         if m["hand_torque_max"] is None or m["contact_torque_max"] is None:
             return "measured nowhere: this rig has no force sensor"
         leader, follower = m.text("hand_torque_max"), m.text("contact_torque_max")
-        told = f"{leader} N·m at a joint of the leader, {follower} N·m at one of the follower"
-        return f"no sensor; observers tell of up to {told}"
+        joints = f"{leader} N·m at a joint of the leader, {follower} N·m at one of the follower"
+        return f"no sensor; observers estimate up to {joints}"
     ends = (("at the hand", hand), ("at the contact", contact))
     forces = (f"{number(force)} N {end}" for end, force in ends if force is not None)
     return "up to " + ", ".join(forces)

@@ -12,7 +12,7 @@ How a torque gets into a servo depends on what the servo has (``plant.drive``):
     A position servo is sent a goal that is ``plant.offset`` beyond where it is, on the side of the
     torque, and the torque as its limit. It pushes with the limit and no more. If the bus falls
     silent, it goes to that goal and stops there. Feetech servos have no watchdog of the bus, and
-    one that is told a share of its supply would push for ever: so this is their default.
+    one that got a share of its supply would push for ever: so this is their default.
 
 Gravity and friction are in the torques of the rig's controller.
 """

@@ -150,8 +150,8 @@ class SimulatedServo:
     def position(self) -> int:
         """The position as the servo tells it, [steps]."""
         if self.feetech:
-            told = round(self.raw) - self._offset
-            return told if self._counts_turns else told % STEPS
+            reported = round(self.raw) - self._offset
+            return reported if self._counts_turns else reported % STEPS
         return self._turned * round(self.raw) + self._offset
 
     @property

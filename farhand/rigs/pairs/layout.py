@@ -48,7 +48,7 @@ class PairSpec:
 def like_pairs(
     count: int, leader: str | None, followers: Sequence[str], space: str | None
 ) -> tuple[PairSpec, ...]:
-    """So many pairs of the same arms; two are left and right."""
+    """A number of pairs of the same arms; two are named left and right."""
     names = {1: [""], 2: ["left", "right"]}.get(count) or [f"pair{k + 1}" for k in range(count)]
     chosen: dict[str, Any] = {"leader": leader, "follower": tuple(followers), "space": space}
     chosen = {key: value for key, value in chosen.items() if value}

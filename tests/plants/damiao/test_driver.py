@@ -181,7 +181,7 @@ def test_noise_on_the_bus_is_no_fault() -> None:
 
 
 class Losing(VirtualWire):
-    """An interface that loses every third frame, or every so many."""
+    """An interface that loses every third frame, or every n-th."""
 
     every, count = 3, 0
 
