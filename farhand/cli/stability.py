@@ -70,6 +70,9 @@ Simulate = Annotated[
 Grid = Annotated[
     bool, Option("--grid", help="Check the prediction by simulation on the whole grid.")
 ]
+DriveGrid = Annotated[
+    bool, Option("--drives", help="With --grid: the grid of motors that close their own loops.")
+]
 Done = Annotated[
     Path | None,
     Option("--done", metavar="F.jsonl", help="Keep finished cells here, and continue them."),
@@ -117,6 +120,7 @@ def stability(
     settings: Settings = None,
     simulate: Simulate = False,
     grid: Grid = False,
+    drives: DriveGrid = False,
     done: Done = None,
     workers: Workers = None,
     ray: Ray = None,
@@ -141,7 +145,9 @@ def stability(
     if resume and (done is not None or not (simulate or grid)):
         raise BadValue("--resume continues --simulate and --grid; --done continues by itself")
     if grid:
-        return _grid(report, json, sweep)
+        return _grid(report, json, sweep, drives)
+    if drives:
+        raise BadValue("--drives chooses a grid: use it with --grid")
     if rig is None:
         raise BadValue("name a rig, such as dual-arm, or use --grid")
     within("--delay", delay, 0.0, 1000.0, "ms")
@@ -294,15 +300,16 @@ def _show(result: dict[str, Any]) -> None:
         say(line)
 
 
-def _grid(report: Path | None, json: Path | None, how: _Sweep) -> None:
+def _grid(report: Path | None, json: Path | None, how: _Sweep, drives: bool) -> None:
     """Predict and simulate every cell of the grid."""
-    from farhand.analysis.stability.cells import grid, judge
+    from farhand.analysis.stability import cells, drive_cells
     from farhand.analysis.stability.sweep import sweep
 
-    with how.kept({"grid": True}) as kept, counting("cells") as progress:
+    chosen: Any = drive_cells if drives else cells
+    with how.kept({"grid": True, "drives": drives}) as kept, counting("cells") as progress:
         rows = sweep(
-            judge,
-            grid(),
+            chosen.judge,
+            chosen.grid(),
             lambda cell: cell.name,
             how.done,
             how.workers,
