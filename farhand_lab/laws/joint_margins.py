@@ -1,9 +1,9 @@
 """Where pairs coupled joint by joint begin to shake: predicted, and tried on the rig itself.
 
 ``python -m farhand_lab.laws.joint_margins F.jsonl FOLDER`` tries the cells, keeps the rows in that
-file and writes a page; an interrupted run goes on where it stopped. Each cell is a pair at a wall, and one number
-that grows until it shakes: the force at the hand, the stiffness of the wall, or the delay. The rig
-must be calm at 0.85 of the predicted onset and shake at 1.15 of it.
+file and writes a page; an interrupted run goes on where it stopped. Each cell is a pair at a wall,
+and one number that grows until it shakes: the force at the hand, the stiffness of the wall, or the
+delay. The rig must be calm at 0.85 of the predicted onset and shake at 1.15 of it.
 
 The joints have no dry friction here: with it, whether a loop shakes depends on how hard it was
 bumped.
