@@ -1,0 +1,105 @@
+"""Hints: what a number of a run does not say by itself, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from farhand.analysis.metrics import Metrics
+from farhand.coupling import VirtualConstraints
+from farhand.report.numbers import number
+from farhand.rigs import Rig
+
+Result = dict[str, Any]
+
+MIN_FRICTION_ERROR_M = 5e-3
+"""Tracking error from which on the dry friction of the joints is named as a cause, [m]."""
+
+WHOLE_SHARE = (0.9, 1.1)
+"""A share of the contact between these needs no explanation, [-]."""
+
+INTO_THE_WALL = "into the wall"
+"""How the labels of moves end that should bring the follower into contact."""
+
+
+def hints(rig: Rig, result: Result) -> list[str]:
+    """What the reader of a run should know; empty where the numbers speak for themselves."""
+    found = (virtual_constraints_hint, felt_hint, wall_hint)
+    return [hint for hint_for in found for hint in hint_for(rig, result)]
+
+
+def virtual_constraints_hint(rig: Rig, result: Result) -> Iterator[str]:
+    """Why virtual constraints leave the tools apart, where joints have dry friction."""
+    error, felt = _value(result, "tracking_error_max") or 0.0, _dry(rig)
+    if result["law"] != VirtualConstraints.name or error < MIN_FRICTION_ERROR_M or not felt:
+        return
+    cause = f"dry friction (up to {felt}) is not in the models of {result['law']}"
+    remedy = "a larger law.proportional, or rig.friction_offset=true for the leader, brings less"
+    yield f"{cause} and keeps the tools apart, here by up to {number(1e3 * error)} mm; {remedy}"
+
+
+def felt_hint(rig: Rig, result: Result) -> Iterator[str]:
+    """Why the hand feels another force than the contact's."""
+    share = _value(result, "reflection_in_contact")
+    if share is None or WHOLE_SHARE[0] <= share <= WHOLE_SHARE[1]:
+        return
+    law = rig.session.bridges[0].laws[-1]
+    if law.mapping.force_scale != 1.0 or "symmetric" not in law.properties:
+        return
+    causes = []
+    if dry := _dry(rig):
+        causes.append(f"their dry friction (up to {dry}), which the hand cannot tell from contact")
+    if law.port.space == "joints" and not _alike(rig):
+        causes.append("unlike levers: equal torques of the joints are unlike forces at the tools")
+    if causes:
+        yield f"{number(100 * share)} % felt, not 100 %: the arms have {', and '.join(causes)}"
+
+
+def wall_hint(rig: Rig, result: Result) -> Iterator[str]:
+    """Why a run that should have met the wall did not."""
+    wall, metrics, end = rig.parts.wall, rig.metrics, result["seconds"]
+    aimed = any(
+        move.label.endswith(INTO_THE_WALL) and move.end <= end for move in rig.scenario.moves
+    )
+    if wall is None or not wall.present or not aimed or not isinstance(metrics, Metrics):
+        return
+    history, follower = metrics.history, metrics.other
+    position = history.signal(follower, "position_tool_in_world")
+    normal = wall.normal / np.linalg.norm(wall.normal)
+    gap = (position - wall.point) @ normal
+    nearest = int(np.argmin(gap)) if len(gap) else 0
+    if result["trips"] or not len(gap) or gap[nearest] <= 0.0:
+        return
+    said = f"the wall was not reached: the {follower} stayed {number(1e3 * gap[nearest])} mm away"
+    dry = rig.standing[follower].dry
+    pull = np.abs(history.signal(follower, "torque_coupled")[nearest])
+    size = min(len(dry), len(pull))
+    # joints that the coupling pulls at, and that do not move for it
+    stuck = (pull[:size] > 0.3 * dry[:size]) & (pull[:size] <= 1.05 * dry[:size])
+    if stuck.any():
+        joint = int(np.argmax(np.where(stuck, dry[:size], 0.0)))
+        station = next(one for one in rig.session.stations if one.name == follower)
+        name = list(station.arm.model.names)[joint + 1]
+        cause = f"{number(pull[joint])} N·m of the coupling against {number(dry[joint])} N·m"
+        said += f"; dry friction holds its joints ({name}: {cause})"
+    yield said
+
+
+def _value(result: Result, name: str) -> float | None:
+    found: float | None = result["metrics"].get(name, {}).get("value")
+    return found
+
+
+def _dry(rig: Rig) -> str:
+    """The largest dry friction of each arm's joints, in words; empty without any."""
+    dry = {name: float(stance.dry.max(initial=0.0)) for name, stance in rig.standing.items()}
+    return ", ".join(f"{number(most)} N·m at the {name}" for name, most in dry.items() if most)
+
+
+def _alike(rig: Rig) -> bool:
+    """Whether the arms' tools have the same levers at the start."""
+    jacobians = [stance.J for stance in rig.standing.values()]
+    first, last = jacobians[0], jacobians[-1]
+    return first.shape == last.shape and bool(np.allclose(first, last, atol=0.02))
