@@ -50,7 +50,7 @@ def felt_hint(rig: Rig, result: Result) -> Iterator[str]:
         return
     causes = []
     if dry := _dry(rig):
-        causes.append(f"their dry friction (up to {dry}), which the hand cannot tell from contact")
+        causes.append(f"dry friction (up to {dry}), which the hand cannot tell from contact")
     if law.port.space == "joints" and not _alike(rig):
         causes.append("unlike levers: equal torques of the joints are unlike forces at the tools")
     if causes:
