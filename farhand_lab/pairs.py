@@ -6,8 +6,9 @@ docs/pair.md``, puts the table there.
 A row: the demo of rig ``pair`` (16 s). *Off* is the largest distance between the follower's tool
 and where the leader's state would put it, in the free moves before the wall. *Contact* and *felt*
 are the largest force at the wall and what the hand feels while both stand still and press.
-*Without friction* is the same share when the joints' dry friction is taken out of the physics, in
-the scenario ``wall``: what is left of a difference to 100 % is not friction. *Grip* is the share of
+*Without friction* is what is felt when the joints' dry friction is taken out of the physics, in the
+scenario ``wall``: of coupled tools the force, of coupled joints the torque, because like torques
+are unlike forces where levers differ. *Grip* is the share of
 the object's push that the fingers feel in the scenario ``squeeze``. *Balance* is the error of the
 energy balance of the demo, as a share of the energy exchanged.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from farhand.analysis.metrics import Metrics
+from farhand.mapping.joint_map import JointMapping
 from farhand.report.hints import hints
 from farhand.report.numbers import number
 from farhand.report.summary import result_of
@@ -45,6 +47,9 @@ PAIRS = (
     ("rx160", "ur5e"),
 )
 SPACES = ("joints", "tool")
+PRESSED_S = (5.0, 5.5)
+"""When the hand of the scenario ``wall`` has pressed for a second, [s]."""
+
 FREE_S = 8.5
 """When the moves of the demo that touch nothing are over, [s]."""
 
@@ -104,7 +109,7 @@ def measure(arms: tuple[str, str], space: str, law: str = "position-position") -
     off = _off(demo, metrics)
     demo.close()
     smooth = _run(arms, space, law, "wall", friction=False)
-    without = smooth.metrics.values()["reflection_in_contact"][0]
+    without = felt_effort(smooth)
     smooth.close()
     grip = None
     if "grip_reflection" in values:
@@ -114,6 +119,23 @@ def measure(arms: tuple[str, str], space: str, law: str = "position-position") -
     contact, balance = values["contact_force_max"], values["energy_balance_error"]
     felt = values["reflection_in_contact"]
     return Row(arms, space, off, contact or 0.0, felt, without, grip, balance or 0.0, notes)
+
+
+def felt_effort(rig: Rig) -> float | None:
+    """What the hand feels of the contact while both arms stand still, of what is coupled, [-]."""
+    metrics, history = rig.metrics, rig.metrics.history
+    mapping = rig.session.bridges[0].laws[0].mapping
+    if not isinstance(mapping, JointMapping):
+        share, _ = metrics.values()["reflection_in_contact"]
+        return share
+    times = history.times("follower")
+    wall = np.linalg.norm(history.signal("follower", "wrench_measured_in_world")[:, :3], axis=1)
+    pressing = (times > PRESSED_S[0]) & (times < PRESSED_S[1]) & (wall > 0.0)
+    if not pressing.any():
+        return None
+    felt = history.signal("leader", "torque_external")[pressing]
+    whole = history.signal("follower", "torque_external")[pressing] @ mapping.matrix
+    return float(np.median(np.linalg.norm(felt, axis=1) / np.linalg.norm(whole, axis=1)))
 
 
 def _run(arms: tuple[str, str], space: str, law: str, scenario: str, friction: bool = True) -> Rig:

@@ -31,9 +31,6 @@ MIN_ENERGY = 1e-6
 LEAST_PRESS = (5.0, 0.025)
 """A contact counts from this force on, [N], or from this share of a light follower's weight."""
 
-LEAST_GRIP = 0.005
-"""Share of a gripper's torque limit from which on it may hold something, [-]."""
-
 
 class Running:
     """Largest value and root mean square of a stream of numbers."""
@@ -234,8 +231,8 @@ class Metrics(RunMetrics):
         whole = abs(float(mapping.signs[-1])) * mapping.force_scale * object_
         slow = np.abs(self.history.signal("follower", "v")[:, -1]) < 2e-3
         size = min(len(hand), len(whole), len(slow))
-        least = max(0.5 * object_.max(initial=0.0), self._not_an_object())
-        held = slow[:size] & (object_[:size] > least)
+        least = max(0.5 * object_.max(initial=0.0), self._dry())
+        held = slow[:size] & (object_[:size] > least) & self._gripped()
         share = hand[:size][held] / whole[:size][held] if mapping.force_scale and held.any() else []
         return values | {
             "gripper_error_max": (self._running["gripper"].measured, unit),
@@ -243,17 +240,15 @@ class Metrics(RunMetrics):
             "grip_reflection": (float(np.median(share)) if len(share) else None, "-"),
         }
 
-    def _not_an_object(self) -> float:
-        """What the observer may take for an object: twice the gripper's dry friction.
-
-        At least a share of its torque limit, because inertia and bias are not known to the bit.
-        """
+    def _dry(self) -> float:
+        """What the observer may take for an object: twice the gripper's dry friction."""
         placed = self.world.placed.get("follower")
-        if placed is None:
-            return 0.0
-        most = float(placed.robot.limits.torque[-1])
-        dry = float(placed.robot.compile().dof_frictionloss[-1])
-        return max(2.0 * dry, LEAST_GRIP * most if np.isfinite(most) else 0.0)
+        return 2.0 * float(placed.robot.compile().dof_frictionloss[-1]) if placed else 0.0
+
+    def _gripped(self) -> bool:
+        """Whether the simulated object was touched; that of a machine may have been."""
+        port = self.world.ports.get("follower")
+        return port is None or port.push is None or port.work.get("push") != 0.0
 
     def _reflection(self) -> float | None:
         """Force at the hand over that at the contact while the follower presses steadily."""

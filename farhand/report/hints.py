@@ -50,11 +50,13 @@ def felt_hint(rig: Rig, result: Result) -> Iterator[str]:
         return
     causes = []
     if dry := _dry(rig):
-        causes.append(f"dry friction (up to {dry}), which the hand cannot tell from contact")
-    if law.port.space == "joints" and not _alike(rig):
-        causes.append("unlike levers: equal torques of the joints are unlike forces at the tools")
+        causes.append(f"dry friction (up to {dry}) is felt as contact")
+    if law.port.space == "joints":
+        apart = number(np.degrees(_value(result, "joint_error_max") or 0.0))
+        levers = f"levers differ, also where like arms stand up to {apart}° apart"
+        causes.append(f"coupled joints have equal torques, not forces: {levers}")
     if causes:
-        yield f"{number(100 * share)} % felt, not 100 %: the arms have {', and '.join(causes)}"
+        yield f"{number(100 * share)} % felt, not 100 %: {'; '.join(causes)}"
 
 
 def wall_hint(rig: Rig, result: Result) -> Iterator[str]:
@@ -73,18 +75,22 @@ def wall_hint(rig: Rig, result: Result) -> Iterator[str]:
     if result["trips"] or not len(gap) or gap[nearest] <= 0.0:
         return
     said = f"the wall was not reached: the {follower} stayed {number(1e3 * gap[nearest])} mm away"
-    dry = rig.standing[follower].dry
-    pull = np.abs(history.signal(follower, "torque_coupled")[nearest])
-    size = min(len(dry), len(pull))
-    # joints that the coupling pulls at, and that do not move for it
-    stuck = (pull[:size] > 0.3 * dry[:size]) & (pull[:size] <= 1.05 * dry[:size])
-    if stuck.any():
-        joint = int(np.argmax(np.where(stuck, dry[:size], 0.0)))
-        station = next(one for one in rig.session.stations if one.name == follower)
-        name = list(station.arm.model.names)[joint + 1]
-        cause = f"{number(pull[joint])} N·m of the coupling against {number(dry[joint])} N·m"
-        said += f"; dry friction holds its joints ({name}: {cause})"
+    if metrics.joints and (held := _stuck(rig, follower, nearest)):
+        said += f"; dry friction holds its joints ({held})"
     yield said
+
+
+def _stuck(rig: Rig, name: str, record: int) -> str:
+    """The joint of most dry friction that the coupling pulls at in vain; empty for none."""
+    station = next(one for one in rig.session.stations if one.name == name)
+    pull = np.abs(rig.metrics.history.signal(name, "torque_coupled")[record])
+    dry = rig.standing[name].dry
+    stuck = (pull > 0.3 * dry) & (pull <= 1.05 * dry)
+    if not stuck.any():
+        return ""
+    joint = int(np.argmax(np.where(stuck, dry, 0.0)))
+    cause = f"{number(pull[joint])} N·m of the coupling against {number(dry[joint])} N·m"
+    return f"{list(station.arm.model.names)[joint + 1]}: {cause}"
 
 
 def _value(result: Result, name: str) -> float | None:
@@ -96,10 +102,3 @@ def _dry(rig: Rig) -> str:
     """The largest dry friction of each arm's joints, in words; empty without any."""
     dry = {name: float(stance.dry.max(initial=0.0)) for name, stance in rig.standing.items()}
     return ", ".join(f"{number(most)} N·m at the {name}" for name, most in dry.items() if most)
-
-
-def _alike(rig: Rig) -> bool:
-    """Whether the arms' tools have the same levers at the start."""
-    jacobians = [stance.J for stance in rig.standing.values()]
-    first, last = jacobians[0], jacobians[-1]
-    return first.shape == last.shape and bool(np.allclose(first, last, atol=0.02))
