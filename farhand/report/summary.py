@@ -29,6 +29,10 @@ PERCENTILES = {"p50": "median", "p99": "p99", "p999": "p99.9", "max": "max"}
 MIN_FRICTION_ERROR_M = 5e-3
 """Tracking error from which on the dry friction of the joints is named as a cause, [m]."""
 
+MAX_BALANCE_ERROR = 0.05
+"""Share of the energy that may be missing, and the least energy [J] of which that is told: where a
+simulation stays with the physics it is below 0.6 %."""
+
 
 class Numbers:
     """Metrics of a result by name; None where a run has none."""
@@ -377,13 +381,26 @@ def _show_warnings(rig: Rig, result: Result) -> None:
         for logged in rig.session.commands.log
         if not logged.outcome.done
     ]
-    if hint := friction_hint(rig, result):
+    for hint in filter(None, (balance_hint(rig, result), friction_hint(rig, result))):
         warnings.append((hint, "yellow"))
     lost = rig.metrics.history.lost
     if lost:
         warnings.append((f"{lost} telemetry records came too fast for the metrics", "yellow"))
     for line, style in warnings:
         say(Text(line, style))
+
+
+def balance_hint(rig: Rig, result: Result) -> str | None:
+    """That a simulation was lost though all its numbers are finite, and what helps."""
+    error = Numbers(result)["energy_balance_error"] or 0.0
+    if error < MAX_BALANCE_ERROR or rig.world.energy_exchanged() < MAX_BALANCE_ERROR:
+        return None
+    cause = "a hand, wall or spring is too hard for an arm so light"
+    light = "rig.armature" in (path for path, *_ in rig.parameters())
+    helps = "; rig.armature=0.1 adds rotor inertia" if light else ""
+    return (
+        f"the simulation was lost, its energy balances to {number(100 * error)} %: {cause}{helps}"
+    )
 
 
 def friction_hint(rig: Rig, result: Result) -> str | None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from farhand.report.summary import friction_hint, headline, lines, result_of, show
+from farhand.report.summary import balance_hint, friction_hint, headline, lines, result_of, show
 from farhand.rigs import Options, build_rig
 from farhand.running.run import RunOutcome
 
@@ -126,6 +126,18 @@ def test_the_tracking_of_a_run_that_was_stopped_is_said_to_be_of_the_time_before
     coupled = re.fullmatch(r"up to .* mm rms; coupled for (\S+) of 1 s", told)
     assert coupled and float(coupled[1]) == pytest.approx(0.5, abs=0.01)
     assert "coupled" not in dict(lines({**found, "trips": []}))["tracking"]
+
+
+@pytest.mark.parametrize(("armature", "lost"), [(0.0, True), (0.1, False)])
+def test_a_simulation_that_was_lost_is_said_to_be_so_with_what_helps(armature, lost):
+    """A wrist without rotors in a stiff hand: all numbers are finite, and none means anything."""
+    settings = [("rig.leader_robot", "iiwa14"), ("rig.armature", armature)]
+    rig = build_rig("dual-arm", Options("position-position", scenario="free", settings=settings))
+    rig.session.run(0.7, rig.metrics.pull)
+    hint = balance_hint(rig, result_of(rig, RunOutcome(0.7, 1.0, interrupted=False)))
+    rig.close()
+    assert (hint is not None) == lost
+    assert not lost or hint.endswith("for an arm so light; rig.armature=0.1 adds rotor inertia")
 
 
 @pytest.mark.parametrize(("coulomb", "named"), [(6.0, True), (0.0, False)])
