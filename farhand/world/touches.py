@@ -256,15 +256,18 @@ class ImpedanceHand:
 
     def __post_init__(self) -> None:
         self._held = False
-        self._start, self._error = np.zeros(12), np.zeros(6)
-        self._position, self._rotation = np.zeros(3), self._start[3:].reshape(3, 3)
+        # where the path starts, gains and error, as :func:`hand_wrench` takes them
+        self._numbers = np.zeros(30)
+        self._start, self._gains = self._numbers[:3], self._numbers[12:24]
+        self._rotation, self._error = self._numbers[3:12].reshape(3, 3), self._numbers[24:]
+        self._position = np.zeros(3)
         self.refresh()
 
     def refresh(self) -> None:
         """Stack the gains, and find where the path starts."""
         gains = self.stiffness, self.rotational_stiffness, self.damping, self.rotational_damping
-        self._gains = np.repeat(gains, 3)
-        np.add(self._position, self.drag, out=self._start[:3])
+        self._gains[:] = np.repeat(gains, 3)
+        np.add(self._position, self.drag, out=self._start)
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
         """Pull the tool towards the path."""
@@ -277,16 +280,7 @@ class ImpedanceHand:
             path.at(t)
             self._hold(tool)
         hand_wrench(
-            path.rows,
-            t,
-            path.pose,
-            self._start,
-            self._gains,
-            tool.position,
-            tool.rotation,
-            tool.twist,
-            self._error,
-            wrench,
+            path.rows, t, path.pose, self._numbers, tool.position, tool.rotation, tool.twist, wrench
         )
 
     def _hold(self, tool: Tool) -> None:
