@@ -11,7 +11,6 @@ from farhand.coupling.constraint_terms import UNSCALED, Terms
 from farhand.coupling.coupling import Coupling, per_axis
 from farhand.coupling.kernels import constraint_force, damped
 from farhand.coupling.side import NO_WRENCH, Effort, Side
-from farhand.mapping import WorkspaceMapping
 from farhand.parameters import parameter
 from farhand.spatial import ORIENTATION_ERRORS, orientation_error
 
@@ -85,28 +84,28 @@ class VirtualConstraints(Coupling):
             return self._tie_joints(a, b, one, two)
         if self.orientation != "rotvec":
             self.error[3:] = orientation_error(self.error[3:], self.orientation)
-        plain = self.mapping.plain
+        mapping = self.mapping
+        plain = mapping.plain
         constraint_force(
             one.state,
             one.nq,
             a.known_wrench if self.leader_wrench else NO_WRENCH,
             a.known_torque,
             not plain,
-            UNSCALED if plain else self.mapping.matrix,
+            UNSCALED if plain else mapping.matrix,
             two.state,
             two.nq,
             b.known_wrench if self.follower_wrench else NO_WRENCH,
             b.known_torque,
-            self.error,
-            self.rate,
+            self.motion,
             self._gains,
             self.gamma,
-            self.mapping.force_scale,
+            mapping.force_scale,
             self._efforts,
         )
         # other mappings bring forces back in other ways
-        if not plain or type(self.mapping) is not WorkspaceMapping:
-            self.mapping.back(self.multiplier, self._felt)
+        if not mapping.straight:
+            mapping.back(self.multiplier, self._felt)
             np.negative(self._felt, self._felt)
         return a.effort(self._felt), b.effort(self.multiplier)
 
