@@ -138,6 +138,9 @@ def constraint_force(
     nq_b: int,
     wrench_b: Array,
     external_b: Array,
+    straight: bool,
+    offsets: Array,
+    target: Array,
     motion: Array,
     gains: Array,
     gamma: Array,
@@ -157,6 +160,9 @@ def constraint_force(
         nq_b: of the follower.
         wrench_b: of the follower.
         external_b: of the follower.
+        straight: whether to find the error first, as :func:`follow` does.
+        offsets: as :func:`follow` takes them.
+        target: result, if so.
         motion: error, mapped leader minus follower, [m] and [rad], and its rate.
         gains: diagonals of K_p and K_d, and ρ.
         gamma: result: Γ, 6 × 6.
@@ -164,6 +170,10 @@ def constraint_force(
         efforts: result: u, then −u times ``back``, which is of use where the workspace is not
             turned, [N] and [N·m].
     """
+    if straight:
+        n_a, n_b = len(external_a), len(external_b)
+        pose_a, pose_b = state_a[nq_a + n_a :], state_b[nq_b + n_b :]
+        follow(pose_a[:18], offsets, pose_b[:18], target, motion)
     gamma_b, A_a, A_b = np.empty((6, 6)), np.empty(6), np.empty(6)
     tool_terms(state_a, nq_a, wrench_a, external_a, turned, scale, gamma, A_a)
     tool_terms(state_b, nq_b, wrench_b, external_b, False, scale, gamma_b, A_b)

@@ -79,13 +79,14 @@ class VirtualConstraints(Coupling):
         """The constraint force: u on the follower, −u on the leader."""
         one, two = a.arm, b.arm
         assert one is not None and two is not None  # "models" is among the needs
-        self.measure(a, b)
         if self.port.space == "joints":
             return self._tie_joints(a, b, one, two)
-        if self.orientation != "rotvec":
-            self.error[3:] = orientation_error(self.error[3:], self.orientation)
         mapping = self.mapping
-        plain = mapping.plain
+        # the error is found in the same call, where that is possible
+        straight, plain = mapping.straight and self.orientation == "rotvec", mapping.plain
+        if not straight:
+            self.measure(a, b)
+            self.error[3:] = orientation_error(self.error[3:], self.orientation)
         constraint_force(
             one.state,
             one.nq,
@@ -97,6 +98,9 @@ class VirtualConstraints(Coupling):
             two.nq,
             b.known_wrench if self.follower_wrench else NO_WRENCH,
             b.known_torque,
+            straight,
+            mapping.offsets,
+            mapping.target,
             self.motion,
             self._gains,
             self.gamma,
@@ -111,6 +115,7 @@ class VirtualConstraints(Coupling):
 
     def _tie_joints(self, a: Side, b: Side, one: Arm, two: Arm) -> tuple[Effort, Effort]:
         """The same between joints, where Γ₁ = M₁⁻¹ and Γ₂ = M₂⁻¹."""
+        self.measure(a, b)
         if self._terms is None:
             self._terms = self.port.terms(one), self.port.terms(two)
         (first, second), S = self._terms, self.mapping.matrix

@@ -14,13 +14,14 @@ MAX_SPEED_SQUARED = 1e12
 
 
 @compiled
-def wall_force(position: Array, twist: Array, wall: Array, wrench: Array) -> tuple[float, float]:
-    """Depth of a point in a wall and the normal force on it, which goes into ``wrench``.
+def wall_force(position: Array, twist: Array, wall: Array, wrench: Array) -> None:
+    """The force of a wall on a point.
 
     Args:
         position: of the tool point, [m].
         twist: of the tool, [m/s] and [rad/s].
-        wall: normal (3), level of the plane [m], stiffness [N/m], damping [N·s/m].
+        wall: normal (3), level of the plane [m], stiffness [N/m], damping [N·s/m]; results: depth
+            of the point in the wall [m] and normal force [N].
         wrench: result, [N] and [N·m].
     """
     depth, rate, force = wall[3], 0.0, 0.0
@@ -31,7 +32,7 @@ def wall_force(position: Array, twist: Array, wall: Array, wrench: Array) -> tup
         force = max(0.0, wall[4] * depth + wall[5] * rate)
     for i in range(3):
         wrench[i], wrench[3 + i] = force * wall[i], 0.0
-    return max(depth, 0.0), force
+    wall[6], wall[7] = max(depth, 0.0), force
 
 
 @compiled

@@ -61,10 +61,6 @@ class Wall:
 
     It is a penalty force with stated stiffness, not the engine's soft contact. Without damping it
     is elastic: on release it gives back all the energy that went in. It never pulls.
-
-    Attributes:
-        force: normal force at the last push, [N].
-        depth: penetration at the last push, [m].
     """
 
     point: Array = parameter((0.45, 0.0, 0.0), "m", "a point of the plane")
@@ -74,8 +70,7 @@ class Wall:
     present: bool = parameter(True, "-", "whether the wall is there")
 
     def __post_init__(self) -> None:
-        self.force = 0.0
-        self.depth = 0.0
+        self._numbers = np.zeros(8)
         self.refresh()
 
     def refresh(self) -> None:
@@ -84,14 +79,24 @@ class Wall:
         if length < 1e-9:
             raise BadValue("wall.normal = 0,0,0 has no direction; give it a length above 0")
         unit = self.normal / length
-        self._numbers = np.array([*unit, unit @ self.point, self.stiffness, self.damping])
+        self._numbers[:6] = *unit, unit @ self.point, self.stiffness, self.damping
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
         """Push the tool out of the wall."""
         if self.present:
-            self.depth, self.force = wall_force(tool.position, tool.twist, self._numbers, wrench)
+            wall_force(tool.position, tool.twist, self._numbers, wrench)
         else:
-            wrench[:] = self.force = self.depth = 0.0
+            wrench[:] = self._numbers[6:] = 0.0
+
+    @property
+    def depth(self) -> float:
+        """Penetration at the last push, [m]."""
+        return float(self._numbers[6])
+
+    @property
+    def force(self) -> float:
+        """Normal force at the last push, [N]."""
+        return float(self._numbers[7])
 
     @property
     def stored(self) -> float:
