@@ -17,6 +17,9 @@ from farhand.cli.options import (
     Law,
     Layer,
     Port,
+    Publish,
+    PublishDrive,
+    PublishRate,
     RecordPath,
     ReportFolder,
     RigName,
@@ -86,21 +89,6 @@ OpenPage = Annotated[bool, Option("--open", help="Open the page in your browser.
 SessionName = Annotated[
     str | None,
     Option("--name", metavar="NAME", help="Let other programs attach; see farhand serve."),
-]
-Publish = Annotated[
-    list[str] | None,
-    Option(
-        "--publish",
-        metavar="WHERE",
-        help="Show it live: ros2[://ROUTER], foxglove[:PORT] or rerun[:PORT]; repeatable.",
-    ),
-]
-PublishDrive = Annotated[
-    bool,
-    Option("--publish-drive", help="Let everybody whom --publish reaches drive, not only stop."),
-]
-PublishRate = Annotated[
-    float, Option("--publish-rate", metavar="HZ", help="Rate of every published topic at most.")
 ]
 ListParameters = Annotated[
     bool, Option("--parameters", help="List every parameter with its value and exit.")

@@ -1,4 +1,4 @@
-"""A session in the Rerun viewer: every signal as a plot, the robots in 3-D, what happened as text."""
+"""A session in the Rerun viewer: signals as plots, the robots in 3-D, events as text."""
 
 from __future__ import annotations
 

@@ -82,9 +82,9 @@ class Ros2(MessageViewer):
         for robot in published.scene["robots"]:
             station = robot["name"]
             if robot["role"] != "object":
-                topic = f"/{ros_name(station)}/target"
-                self._subscriber(f"{topic}_joints", "sensor_msgs/JointState", self._joints(station))
-                self._subscriber(f"{topic}_pose", "geometry_msgs/PoseStamped", self._pose(station))
+                to = f"/{ros_name(station)}/target"
+                self._subscriber(f"{to}_joints", "sensor_msgs/JointState", self._joints(station))
+                self._subscriber(f"{to}_pose", "geometry_msgs/PoseStamped", self._pose(station))
 
     def send(self, topic: Topic, t_ns: int, message: bytes) -> None:
         """Publish a message; one that does not get away in time is dropped."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,7 +89,7 @@ class Published:
     rate: float  # of every topic at most, [Hz]
 
 
-class Viewer(ABC):  # noqa: B024  every verb has a harmless default
+class Viewer:
     """Hands a session on to one kind of tool. Times are of the day, [ns]."""
 
     address = ""  #: where the tool finds the session, in words
