@@ -61,14 +61,14 @@ class Foxglove(MessageViewer):
         channel = self._foxglove.channels.SceneUpdateChannel
         self._scene = channel(SCENE, context=self._context)
         self._forces = channel(FORCES, context=self._context)
-        self._robots = self._draw_robots()
+        self._robots = self._shapes()
         capability = self._foxglove.websocket.Capability
         try:
             self._server = self._foxglove.start_server(
                 name=f"farhand {published.scene['rig']}",
                 port=port,
                 capabilities=[capability.Parameters, capability.Services, capability.Time],
-                server_listener=self,
+                server_listener=_listener(self, self._foxglove.websocket.ServerListener),
                 supported_encodings=["json"],
                 services=[self._service(name) for name in NAMES if name != "set"],
                 context=self._context,
@@ -107,35 +107,29 @@ class Foxglove(MessageViewer):
         """Publish what a parameter is now."""
         if path in self._knobs:
             self._knobs[path] = value
-            self._server.publish_parameter_values([self._parameter(path)])
+            self._server.publish_parameter_values(self.parameters([path]))
 
     def close(self) -> None:
         """Stop serving."""
         self._server.stop()
 
-    # What the server calls, from threads of its own
+    def draw_robots(self) -> None:
+        """Send the shapes, for somebody who has just come."""
+        self._scene.log(self._robots)
 
-    def on_subscribe(self, client: Any, channel: Any) -> None:
-        """Draw the robots for somebody who has just come."""
-        if channel.topic == SCENE:
-            self._scene.log(self._robots)
-
-    def on_get_parameters(
-        self, client: Any, param_names: list[str], request_id: str | None = None
-    ) -> list[Any]:
+    def parameters(self, paths: Sequence[str]) -> list[Any]:
         """The parameters asked for; all of them if none is named."""
-        return [self._parameter(path) for path in param_names or self._knobs if path in self._knobs]
+        known = [path for path in paths or self._knobs if path in self._knobs]
+        return [self._foxglove.Parameter(path, value=self._knobs[path]) for path in known]
 
-    def on_set_parameters(
-        self, client: Any, parameters: list[Any], request_id: str | None = None
-    ) -> list[Any]:
+    def set_parameters(self, parameters: Sequence[Any]) -> list[Any]:
         """Set parameters; what is answered is what they are now."""
         for parameter in parameters:
             outcome = self._set(parameter.name, parameter.get_value())
             if not outcome.done:
                 level = self._foxglove.StatusLevel.Warning
                 self._server.publish_status(f"{parameter.name}: {outcome}", level)
-        return [self._parameter(one.name) for one in parameters if one.name in self._knobs]
+        return self.parameters([parameter.name for parameter in parameters])
 
     def _set(self, path: str, value: Any) -> Outcome:
         if path not in self._knobs:
@@ -144,9 +138,6 @@ class Foxglove(MessageViewer):
         if outcome.done:
             self._knobs[path] = value
         return outcome
-
-    def _parameter(self, path: str) -> Any:
-        return self._foxglove.Parameter(path, value=self._knobs[path])
 
     def _channel(self, name: str, kind: str, text: str) -> None:
         schema = self._foxglove.Schema(name=full_name(kind), encoding="ros2msg", data=text.encode())
@@ -174,7 +165,7 @@ class Foxglove(MessageViewer):
         )
         return self._foxglove.Service(f"/farhand/{command}", schema=described, handler=answer)
 
-    def _draw_robots(self) -> Any:
+    def _shapes(self) -> Any:
         entities: dict[str, list[Any]] = {}
         for piece in pieces_of(self._kinematics, self.published.scene):
             entities.setdefault(piece.frame, []).append(self._triangles(piece))
@@ -219,6 +210,27 @@ class Foxglove(MessageViewer):
                 )
             ]
         return messages.SceneEntity(frame_id="world", id=f"force on {robot}", arrows=arrows)
+
+
+def _listener(viewer: Foxglove, base: type) -> Any:
+    """What the server calls, from threads of its own; the SDK's base class ignores the rest."""
+
+    class Listener(base):  # type: ignore[misc]
+        def on_subscribe(self, client: Any, channel: Any) -> None:
+            if channel.topic == SCENE:
+                viewer.draw_robots()
+
+        def on_get_parameters(
+            self, client: Any, param_names: list[str], request_id: str | None = None
+        ) -> list[Any]:
+            return viewer.parameters(param_names)
+
+        def on_set_parameters(
+            self, client: Any, parameters: list[Any], request_id: str | None = None
+        ) -> list[Any]:
+            return viewer.set_parameters(parameters)
+
+    return Listener()
 
 
 def library() -> Any:
