@@ -196,9 +196,11 @@ def show_timing(session: Session, grants: Sequence[Grant]) -> None:
         for count, name in ((session.overruns, "overrun"), (session.skipped, "tick"))
     )
     say(f"  {session.ticks:,} ticks, {overruns}, {skipped} skipped")
-    rate = session.cycle.holds()
-    held = "no rate" if rate is None else f"{rate:,} Hz"
-    say(f"  this machine holds {held} here: 99.9 % of tick, physics and lateness fit in a period")
+    if session.ticks:
+        rate = session.cycle.holds()
+        held = "no rate" if rate is None else f"{rate:,} Hz"
+        fits = "99.9 % of tick, physics and lateness fit in a period"
+        say(f"  this machine holds {held} here: {fits}")
     granted = ", ".join(f"{grant.name} {grant.what}" for grant in grants if grant.had)
     say(Text(f"  granted: {granted or 'nothing'}", "dim"))
     for grant in (grant for grant in grants if not grant.had):
