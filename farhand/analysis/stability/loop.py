@@ -44,6 +44,9 @@ HANDS = {
 """Hands by name. Assumed, within published human arm impedances (200 to 1500 N/m)."""
 
 
+MOST_WAITING = 8
+"""Ticks up to which every command on a motor's bus is a state of its own."""
+
 RETURN_RATE = 0.01
 """Rate at which joints that nothing holds return, [rad/s].
 
@@ -280,6 +283,8 @@ class WholeLoop:
     observers: tuple[float, float] = (0.0, 0.0)  #: rates of wrench observers, [1/s]; 0: a sensor
     step: float = 0.0  #: of the world that simulates the arms, [s]; 0: arms that move continuously
     drives: tuple[LoopDrive | None, LoopDrive | None] = (None, None)  #: loops inside the arms
+    speed_steps: float = 0.0  #: of the slowest limit cycle that counts; 0: velocities have no steps
+    speed_reading: tuple[float, float] = (1.0, 1.0)  #: factor on velocities that the law sees, [-]
 
     @property
     def has_dry_friction(self) -> bool:
@@ -318,7 +323,8 @@ class WholeLoop:
 
     def _side(self, number: int, limb: LoopArm) -> LoopSide:
         """One arm with its drive, and the filters of what the law sees of it."""
-        drive, gain, n, P = self.drives[number], self.reading[number], len(limb.M), limb.coupled
+        gain, speed = self.reading[number], self.speed_reading[number]
+        drive, n, P = self.drives[number], len(limb.M), limb.coupled
         A, B = self._moved(limb) if drive is None else self._driven(limb, drive)
         B = B @ limb.spread
         filtered = self.velocity_filter > 0.0 and drive is None
@@ -349,7 +355,7 @@ class WholeLoop:
             moved[total - len(P) :] = share * measured + (1.0 - share) * low
             measured = low
         pushed = np.vstack([B, np.zeros((total - len(A), B.shape[1]))])
-        return LoopSide(moved, pushed, np.vstack([gain * P @ q, P @ known, measured]))
+        return LoopSide(moved, pushed, np.vstack([gain * P @ q, speed * P @ known, measured]))
 
     def _moved(self, limb: LoopArm) -> tuple[Array, Array]:
         return _moved(limb, self.period, self.step)
@@ -377,6 +383,10 @@ class WholeLoop:
         A = np.linalg.matrix_power(phi, many)
         if drive.follows is not None:
             return self._following(limb, drive, A, new + before)
+        if limb.led is not None:
+            new, before = new @ drive.stiffness, before @ drive.stiffness
+        if ticks > MOST_WAITING:
+            return _long_delayed(A, new + before, drive.late, self.period)
         return _delayed(A, new, before, int(ticks))
 
     def _following(
@@ -385,14 +395,12 @@ class WholeLoop:
         """States and joint targets of an arm whose drives are led by velocities.
 
         Behind the arm's own states: the reference q_r, its last velocity, the smoothed error, and
-        two for the delay, which is a Padé approximation of second order.
+        two for the delay.
         """
         assert drive.follows is not None
         P, Q = (np.diag(gains) for gains in drive.follows)
         n, arm, T, late = len(limb.M), len(A), self.period, drive.late
-        pade = np.zeros((3, 3))
-        pade[0, 1], pade[1] = 1.0, (-12.0 / late**2, -6.0 / late, 1.0)
-        step = exponential(pade * T)
+        step = _pade(late, T)
         total = arm + 5 * n
         q, q_r, before, smooth, x1, x2 = (
             np.eye(n, total, at) for at in (0, *(arm + k * n for k in range(5)))
@@ -474,6 +482,25 @@ def _delayed(A: Array, new: Array, before: Array, ticks: int) -> tuple[Array, Ar
     if before.any():
         moved[:n, n + ticks * wide :] = before
     return moved, pushed
+
+
+def _pade(late: float, period: float) -> Array:
+    """States of a delay over a tick, in Padé's approximation of second order: x' = S [x; u].
+
+    What comes out is u − 12 x₂ / late. Good for oscillations of up to a third of 1 / late.
+    """
+    rates = np.zeros((3, 3))
+    rates[0, 1], rates[1] = 1.0, (-12.0 / late**2, -6.0 / late, 1.0)
+    return exponential(rates * period)[:2]
+
+
+def _long_delayed(A: Array, B: Array, late: float, period: float) -> tuple[Array, Array]:
+    """The same with inputs that act late, without a state for every tick of it."""
+    one, S = np.eye(B.shape[1]), _pade(late, period)
+    through = np.hstack([np.zeros_like(B), -12.0 / late * B])
+    none = np.zeros((2 * B.shape[1], len(A)))
+    moved = np.block([[A, through], [none, np.kron(S[:, :2], one)]])
+    return moved, np.vstack([B, np.kron(S[:, 2:], one)])
 
 
 def _moved(limb: LoopArm, period: float, step: float) -> tuple[Array, Array]:

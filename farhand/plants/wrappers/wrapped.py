@@ -8,7 +8,7 @@ from typing import Any
 
 from farhand.errors import UnknownName
 from farhand.parameters import parameter
-from farhand.plants.plant import Brake, Channels, Command, Plant, Sample
+from farhand.plants.plant import Brake, Channels, Command, InnerLoop, Plant, Sample
 from farhand.world.world import World
 
 FAULTS = ("nan-position", "nan-velocity", "nan-wrench", "frozen", "no-wrench")
@@ -42,6 +42,11 @@ class WrappedPlant(Plant):
     def parameters(self) -> dict[str, Any]:
         """What a user may set of the plant inside."""
         return self._plant.parameters
+
+    @property
+    def inner_loop(self) -> InnerLoop | None:
+        """The loop of the plant inside."""
+        return self._plant.inner_loop
 
     def read(self, now_ns: int) -> Sample:
         """The plant's sample."""
