@@ -108,24 +108,18 @@ class SlcanAdaptor:
         return None
 
 
-class MulticastAdaptor:
-    """A group on the network that clients of python-can join as ``udp_multicast``.
+class BusAdaptor:
+    """A bus that python-can opens, such as ``virtual``: what is sent there is sent to the motors.
 
     Args:
-        group: its address.
+        interface: of python-can.
+        channel: of it.
     """
 
-    def __init__(self, group: str = "") -> None:
-        group = group or GROUP
-        try:
-            right = ipaddress.ip_address(group).is_multicast
-        except ValueError:
-            right = False
-        if not right:
-            raise BadValue(f"{group!r} is no multicast address: use one such as {GROUP}")
-        self.where = group
-        self._can, self._bus = open_bus("udp_multicast", group)
-        # the group returns what was sent to it
+    def __init__(self, interface: str, channel: str) -> None:
+        self.where = channel
+        self._can, self._bus = open_bus(interface, channel)
+        # some return what was sent to them
         self._own: deque[CanFrame] = deque(maxlen=256)
 
     def read(self, timeout: float) -> list[CanFrame]:
@@ -148,13 +142,31 @@ class MulticastAdaptor:
         return found
 
     def write(self, frame: CanFrame) -> None:
-        """Send a frame to the group."""
+        """Show a frame to clients."""
         self._own.append(frame)
         self._bus.send(to_message(self._can, frame))
 
     def close(self) -> None:
-        """Leave the group."""
+        """Close the bus."""
         self._bus.shutdown()
+
+
+class MulticastAdaptor(BusAdaptor):
+    """A group on the network that clients of python-can join as ``udp_multicast``.
+
+    Args:
+        group: its address.
+    """
+
+    def __init__(self, group: str = "") -> None:
+        group = group or GROUP
+        try:
+            right = ipaddress.ip_address(group).is_multicast
+        except ValueError:
+            right = False
+        if not right:
+            raise BadValue(f"{group!r} is no multicast address: use one such as {GROUP}")
+        super().__init__("udp_multicast", group)
 
 
 ADAPTORS: dict[str, Callable[[str], Adaptor]] = {

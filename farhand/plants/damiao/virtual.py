@@ -19,9 +19,7 @@ class VirtualDamiaoPlant(DamiaoPlant):
         host: time that program and adaptor need for each frame, either way, [s].
     """
 
-    def __init__(
-        self, name: str, arm: SimulatedArm, *, fd: bool = True, host: float = 0.0
-    ) -> None:
+    def __init__(self, name: str, arm: SimulatedArm, *, fd: bool = True, host: float = 0.0) -> None:
         super().__init__(name, arm.arm, VirtualWire(arm, fd, host), arm.robot)
         self.simulated = arm
         # connecting took some time, the tick begins at zero
