@@ -100,7 +100,11 @@ def pair_settings(
     chosen: list[tuple[str, object]] = [
         (f"rig.{name}", value) for name, value in given.items() if value is not None
     ]
-    if chosen and rig != "pair":
+    if not chosen:
+        return chosen
+    from farhand.rigs.rig import PRESETS
+
+    if rig not in ("pair", *PRESETS):
         raise BadValue(
             f"--leader, --follower and --space are for the rig pair; {rig} has its own arms"
         )

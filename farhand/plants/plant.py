@@ -136,6 +136,8 @@ class Plant(ABC):
     #: robots that an arm is taken for, by role, where the user names none
     robots: ClassVar[Mapping[str, str]] = {}
     period_ns: int = 1_000_000  #: how often the device makes a new sample, [ns]
+    #: from a measurement to the torque that answers it, on the device's own way there and back, [s]
+    loop_delay: float = 0.0
     #: why the machine has switched itself off, or None; an attribute or a property
     fault: str | None = None
     #: the switchable errors of a simulated plant, or None

@@ -26,7 +26,7 @@ class WrappedPlant(Plant):
         self.name = plant.name
         self.accepts = plant.accepts
         self.actuated = plant.actuated
-        self.period_ns = plant.period_ns
+        self.period_ns, self.loop_delay = plant.period_ns, plant.loop_delay
 
     @property
     def fault(self) -> str | None:  # type: ignore[override]
