@@ -366,9 +366,10 @@ class SimulatedServo:
 
     def _through_play(self, torque: float, slip: float, dt: float, back: float) -> float:
         """What the gears pass on: nothing while the motor crosses their play."""
-        self._play = min(max(self._play + slip * dt, -PLAY / 2), PLAY / 2)
-        touching = self._play * torque >= 0.0 and abs(self._play) >= PLAY / 2
-        return torque if touching or torque == 0.0 else back
+        # it pushes, or brakes a joint that is faster, on the side to which it slips
+        reached = self._play + slip * dt
+        self._play = min(max(reached, -PLAY / 2), PLAY / 2)
+        return torque if abs(reached) >= PLAY / 2 else back
 
     def _warm(self, load: float, dt: float) -> None:
         target = AMBIENT + HEATING * load * load
