@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from farhand.plants.servo_arm.description import STEP, STEPS, ArmServo, Register
-from farhand.plants.servo_arm.packets import FEETECH
+from farhand.plants.servo_arm.packets import BACKUP, CALIBRATE, FEETECH
 
 PLAY = 1.75e-3
 """Play of the gears at the shaft, [rad]."""
@@ -86,7 +86,7 @@ class SimulatedServo:
         rates = self.family.baud_rates
         if 1_000_000 in rates:
             self._put(self.family["baud_rate"], rates.index(1_000_000))
-        self.saved = bytes(self.memory)
+        self.saved = self.backup = bytes(self.memory)
         self.registered: tuple[int, bytes] | None = None
         self.temperature, self.volts, self.reboots = AMBIENT, servo.volts, 0
         self.angle = self.speed = 0.0
@@ -131,11 +131,27 @@ class SimulatedServo:
         self._reference = float(self.position)
         self._refresh()
 
+    def keep_house(self, code: int, data: bytes) -> int:
+        """Back up or restore the EEPROM, or make the present position another; the error."""
+        if code == CALIBRATE:
+            place = int.from_bytes(data, "little") if data else STEPS // 2
+            self._put(self.family["homing_offset"], round(self.raw) % STEPS - place)
+            self._keep(self.family["homing_offset"])
+        elif code == BACKUP or data[:1] == b"\1":
+            self.backup = self.saved
+        elif data[:1] == b"\2":
+            self.saved = self.backup
+            self.restart()
+        self._refresh()
+        return 0
+
     def reset(self) -> None:
-        """Back to the factory's values, but for id and baud rate."""
+        """Back to the factory's values or a Feetech's backup, but for id and baud rate."""
         kept = self["id"], self["baud_rate"], self["model_number"]
         for register in self.family.registers.values():
             self._put(register, register.value)
+        if self.feetech:
+            self.memory[: self.family.sram] = self.backup[: self.family.sram]
         for name, value in zip(("id", "baud_rate", "model_number"), kept, strict=True):
             self._put(self.family[name], value)
         self.save()

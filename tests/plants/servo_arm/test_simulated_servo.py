@@ -156,7 +156,7 @@ def test_a_brown_out_restarts_every_servo():
     settled(arm, 0.01)
     assert all(servo.reboots == 1 and servo.silent_ns > 0 for servo in arm.servos)
     arm.supply = 1.0
-    settled(arm, 0.5)
+    settled(arm, 2.0)
     assert all(servo.silent_ns == 0 and not servo["torque_enable"] for servo in arm.servos)
     assert [servo["homing_offset"] for servo in arm.servos] == offsets
 
