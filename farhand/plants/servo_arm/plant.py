@@ -60,6 +60,7 @@ CHECK_CYCLES = 10
 WATCHDOG = 5
 """Of Dynamixel servos, in steps of 20 ms."""
 
+WATCHDOG_EXPIRED = 255
 DRIVES = ("auto", "effort", "offset")
 ALARMS = {1: "voltage", 2: "angle sensor", 4: "heat", 8: "current", 16: "shock", 32: "overload"}
 VELOCITY_UNIT = 0.229 * math.pi / 30.0
@@ -369,10 +370,13 @@ class ServoArmPlant(Plant):
                 self._stop(f"{who} reports {' and '.join(words)}")
 
     def _check_one(self, index: int) -> None:
-        """Whether a servo still holds, and whether its bus watchdog has expired."""
-        servo = self.servos[index]
-        if self.bus.read(servo.id, "torque_enable") == 0:
-            who = f"servo {servo.id} ({servo.joint}) at {self.path}"
+        """Whether a servo still holds, or its bus watchdog has expired, in turn."""
+        servo, turn = self.servos[index], self._cycle // CHECK_CYCLES // len(self.servos)
+        who = f"servo {servo.id} ({servo.joint}) at {self.path}"
+        if not self._feetech and turn % 2:
+            if self.bus.read(servo.id, "bus_watchdog") == WATCHDOG_EXPIRED:
+                self._stop(f"{who} has heard nothing for {0.02 * WATCHDOG:g} s and has stopped")
+        elif self.bus.read(servo.id, "torque_enable") == 0:
             self._stop(f"{who} has switched itself off: it has restarted, or protects itself")
 
     def _stop(self, reason: str) -> None:

@@ -43,6 +43,9 @@ RESULT_FAIL, UNKNOWN_INSTRUCTION, RANGE, LENGTH, LIMIT, ACCESS, ALERT = 1, 2, 4,
 VELOCITY_GAIN = 4.0
 """Gain of the velocity loop, duty of the top speed per error; assumed."""
 
+EXPIRED = 255
+"""Of a Dynamixel's bus watchdog that has expired; it takes no goals until 0 is written there."""
+
 FULL_DUTY = {"feetech": 1000, "dynamixel": 885}
 VELOCITY_UNIT = 0.229 * math.pi / 30.0
 """Speed of one count in a Dynamixel's registers, 0.229 rpm, [rad/s]."""
@@ -73,11 +76,14 @@ class SimulatedServo:
         mounted: float = STEPS / 2,
     ) -> None:
         self.servo, self.family = servo, servo.model.family
+        self._watchdog_expired = False
         self.stall, self.top_speed, self.mounted = stall, top_speed, mounted
         # what an open winding takes back is at most the friction that the model has
         self._back_slope = min(stall / top_speed, viscous)
         self.feetech = self.family.protocol is FEETECH
         self._full = FULL_DUTY[self.family.protocol.name]
+        self._covered: dict[tuple[int, int], list[Register]] = {}
+        self._goals = self.family["goal_position" if self.feetech else "goal_pwm"].at
         self.memory = bytearray(self.family.size)
         for register in self.family.registers.values():
             self._put(register, register.value)
@@ -189,7 +195,10 @@ class SimulatedServo:
 
     def write(self, at: int, data: bytes) -> int:
         """Set some registers; the error."""
-        whole = [r for r in self.family.registers.values() if at <= r.at < at + len(data)]
+        whole = self._covered.get((at, len(data)))
+        if whole is None:
+            end, every = at + len(data), self.family.registers.values()
+            whole = self._covered[at, len(data)] = [r for r in every if at <= r.at < end]
         if at + len(data) > self.family.size:
             return 0 if self.feetech else RANGE
         values = [r.decode(data[r.at - at : r.at - at + r.size]) for r in whole]
@@ -202,7 +211,10 @@ class SimulatedServo:
             if register.fixed or register.at + register.size > at + len(data):
                 continue
             self._take(register, value)
-        self._refresh()
+        if at >= self._goals and "torque_enable" not in (r.name for r in whole):
+            self._refresh_goals()
+        else:
+            self._refresh()
         return 0
 
     def _refusal(self, register: Register, value: int, end: int) -> int:
@@ -214,6 +226,8 @@ class SimulatedServo:
         if register.low is not None and not register.low <= value <= (register.high or 0):
             return RANGE
         if register.name == "operating_mode" and value not in self.servo.model.modes:
+            return RANGE
+        if self._watchdog_expired and register.name.startswith("goal_"):
             return RANGE
         if register.name == "torque_enable" and value and self["hardware_error"] & self["shutdown"]:
             return RESULT_FAIL
@@ -246,8 +260,6 @@ class SimulatedServo:
             self._goal_at_rest()
         if name == "operating_mode" and not self.feetech:
             self._goal_at_rest()
-        if name == "bus_watchdog" and value == 0:
-            self._watchdog_expired = False
 
     def _goal_at_rest(self) -> None:
         """A servo that is switched on stays where it is."""
@@ -290,36 +302,42 @@ class SimulatedServo:
         """Take over what the registers say about the motor."""
         self._on = bool(self["torque_enable"])
         self._mode = self["operating_mode"]
-        self._goal = float(self["goal_position"])
         self._offset = self["homing_offset"]
         self._turned = -1 if not self.feetech and self["drive_mode"] & 1 else 1
         # bit 4 of Feetech's phase
         self._counts_turns = self.feetech and bool(self["phase"] & 0x10)
-        self._watchdog_expired = False
+        self._low, self._high = self["min_position_limit"], self["max_position_limit"]
         if self.feetech:
-            self._cap = min(self["torque_limit"], self["max_torque_limit"]) / 1000.0
+            self._most = self["max_torque_limit"]
             self._dead = self["minimum_startup_force"] / 1000.0
-            self._low, self._high = self["min_position_limit"], self["max_position_limit"]
             self._p = self["p_coefficient"] / 32 * 0.01
             self._d = self["d_coefficient"] / 32 * 0.05
-            self._ramp = float(abs(self["goal_velocity"])) or float("inf")
+        else:
+            self._most = self["pwm_limit"]
+            self._dead = DYNAMIXEL_DEAD_ZONE
+            self._p = self["position_p_gain"] / 128 / 885
+            # per step and millisecond
+            self._d = self["position_d_gain"] / 16 / 885 * 1e-3 / STEP
+        self._watchdog_expired = not self.feetech and self["bus_watchdog"] == EXPIRED
+        self._refresh_goals()
+
+    def _refresh_goals(self) -> None:
+        """Take over the registers that a host writes in every cycle."""
+        self._goal = float(self["goal_position"])
+        if self.feetech:
+            self._cap = min(self["torque_limit"], self._most) / 1000.0
+            self._ramp = float(abs(self["goal_velocity"])) or math.inf
             self._effort = self["goal_effort"]
             self._rate = self["goal_velocity"] * STEP
             if self._mode == 3:
                 self._goal += self.position
+            if self._mode == 0 and self._low < self._high:
+                self._goal = min(max(self._goal, self._low), self._high)
         else:
-            self._cap = min(abs(self["goal_pwm"]), self["pwm_limit"]) / 885.0
-            self._dead = DYNAMIXEL_DEAD_ZONE
-            self._low, self._high = self["min_position_limit"], self["max_position_limit"]
-            self._p = self["position_p_gain"] / 128 / 885
-            # per step and millisecond
-            self._d = self["position_d_gain"] / 16 / 885 * 1e-3 / STEP
-            profile = self["profile_velocity"] * VELOCITY_UNIT / STEP
-            self._ramp = profile or float("inf")
+            self._cap = min(abs(self["goal_pwm"]), self._most) / 885.0
+            self._ramp = self["profile_velocity"] * VELOCITY_UNIT / STEP or math.inf
             self._effort = self["goal_pwm"] if self._mode == 16 else self["goal_current"]
             self._rate = self["goal_velocity"] * VELOCITY_UNIT
-        if self._mode == 0 and self.feetech and self._low < self._high:
-            self._goal = min(max(self._goal, self._low), self._high)
 
     def drive(self, angle: float, speed: float, dt: float) -> float:
         """Torque at the shaft for a step of ``dt`` [s], on top of the model's friction, [N·m].
@@ -413,5 +431,6 @@ class SimulatedServo:
             self._put(self.family["torque_enable"], 0)
             self._on = False
         watchdog = 0 if self.feetech else self["bus_watchdog"]
-        if watchdog and now_ns - self.heard_ns > watchdog * 20_000_000:
+        if 0 < watchdog < EXPIRED and now_ns - self.heard_ns > watchdog * 20_000_000:
+            self._put(self.family["bus_watchdog"], EXPIRED)
             self._watchdog_expired = True

@@ -171,6 +171,10 @@ def test_a_silent_bus_stops_a_dynamixel_with_a_watchdog():
     assert servo._current > 0.1
     settled(arm, 0.05)
     assert servo._current == pytest.approx(0.0, abs=0.01)
+    # its register says so, and it takes no goal until that is cleared
+    assert servo["bus_watchdog"] == 255
+    assert servo.write(102, b"\x10\0") == 4
+    assert servo.write(98, b"\0") == 0 and servo.write(102, b"\x10\0") == 0
 
 
 def test_an_arm_lies_still_until_a_servo_is_switched_on():
