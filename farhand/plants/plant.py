@@ -145,6 +145,10 @@ class Plant(ABC):
     #: standard deviation of the wrench sensor, [N] and [N·m]; NaN where unknown
     wrench_sigma: Array = np.full(6, np.nan)
     force_peak: float = math.inf  #: largest force of a haptic device, [N]
+    #: mean joint torque of the motors between the last two samples, [N·m]; None where a sample is
+    #: new in every tick, and made by the command before it
+    acted: Array | None = None
+    acted_time: float = 0.0  #: time between these samples, [s]; 0 if the last read had no new one
 
     @classmethod
     def open(

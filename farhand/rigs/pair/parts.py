@@ -30,6 +30,7 @@ from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling import (
     Admittance,
     Coupling,
+    FourChannel,
     OpenArm,
     OpenArmFourChannel,
     PositionForce,
@@ -59,6 +60,7 @@ from farhand.world.joints import Fingers, HeldObject
 from farhand.world.world import Port
 
 ROLES = ("leader", "follower")
+NO_MACHINE = (SIMULATED, SIMULATED)
 HAND_FREQUENCY = 25.0
 """Frequency of a hand's spring with the tool it holds, [rad/s]: 1000 N/m at 1.6 kg; assumed."""
 
@@ -78,6 +80,10 @@ BRISK = 0.6
 FRICTION_HELP = 0.7
 """Share of a machine's friction that is fed forward: with gears of this kind it ran calmly, and
 friction varies from arm to arm by about as much as is left; assumed."""
+
+OBSERVER_SHARE = 0.1
+"""Share of an observer's time constant that the delay of a bus may have: at 0.4 the fingers of a
+Koch pair under four channels chattered, at 0.1 they were calm."""
 
 END_STOP_SLACK = 0.02
 """How far beyond a joint's limits a guard trips, but at most 2 % of its range; assumed, [rad]."""
@@ -226,6 +232,22 @@ class Arms:
             return np.inf
         most: Array = 0.125 / self.delay / np.linalg.inv(arm.M).diagonal()
         return most
+
+    def lightness(self, shape: Pair) -> float:
+        """Smallest I ω + μ of the leader over that of the follower, at most 1, [-].
+
+        A lag that pulls the follower with ω would pull a lighter leader faster by the inverse, too
+        fast for the delay of a bus.
+        """
+        pairs = [self.models["leader"], self.models["follower"]]
+        if shape.space == "tool":
+            inertia = np.array([tool_inertia(model) for model in pairs])
+            own, other = inertia * shape.frequency + [_tool_viscous(model) for model in pairs]
+            return float(min(1.0, np.min(own[other > 0.0] / other[other > 0.0])))
+        leader, follower = (m.M.diagonal() * shape.frequency + m.viscous for m in pairs)
+        matrix = self.mapping(shape.frequency).matrix
+        felt = np.square(matrix).T @ follower
+        return float(min(1.0, np.min(leader[felt > 0.0] / felt[felt > 0.0])))
 
     def strongest(self, frequency: float) -> float:
         """Largest I ω + μ of the joints."""
@@ -379,6 +401,8 @@ def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
     if issubclass(law, Admittance):
         more |= {"mass": linear / omega, "inertia": angular / omega}
         more |= {"damping": 0.2 * linear, "rotational_damping": 0.2 * angular}
+    if issubclass(law, FourChannel) and (shape.leader_plant, shape.follower_plant) != NO_MACHINE:
+        more["lag_share"] = arms.lightness(shape)
     if issubclass(law, OpenArm | OpenArmFourChannel):
         names = {robot.name for robot in arms.robots.values()}
         more["published"] = names == {"openarm"} and shape.space == "joints"
@@ -420,7 +444,8 @@ def station(
         rest,
         period_ns,
         can_brake=Brake in plant.accepts,
-        assist=friction_help(robot, period_ns) if machine else None,
+        # a law with models compensates the friction itself, and twice would drive the arm
+        assist=friction_help(robot, period_ns) if machine and "models" not in law.needs else None,
         brakes_on_trip=machine,
     )
     if plant.loop_delay > 0.0:
@@ -428,7 +453,11 @@ def station(
         still.bandwidth = min(still.bandwidth, 0.25 / plant.loop_delay)
     # without torque sensors, what touches the joints is what explains the arm's momentum
     by_momentum = shape.space == "joints" or "observers" in law.needs
-    observer = MomentumObserver(arm, shape.observer_gain) if by_momentum else None
+    gain = shape.observer_gain
+    if plant.acted is not None:
+        # commands and samples are a cycle of the bus late each
+        gain = min(gain, OBSERVER_SHARE / (2e-9 * plant.period_ns))
+    observer = MomentumObserver(arm, gain) if by_momentum else None
     return Station(
         name or role,
         role,
