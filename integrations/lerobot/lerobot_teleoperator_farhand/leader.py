@@ -63,9 +63,7 @@ class FarhandLeader(Teleoperator):
 
     @check_if_not_connected
     def send_feedback(self, feedback: dict[str, Any]) -> None:
-        """Go to a position while torque is enabled; at other times the pair makes its forces."""
-        if self._session.holding:
-            self._session.drive(feedback)
+        """Nothing: LeRobot sends the leader to the follower, and there the coupling keeps it."""
 
     @check_if_not_connected
     def enable_torque(self) -> None:

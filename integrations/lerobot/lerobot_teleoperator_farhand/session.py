@@ -153,7 +153,8 @@ class SharedSession:
         if not self.holding and not self._taken:
             self.holding = True
             self._give()
-            self._target(self.read().action)
+            # where the follower is: its leader is a little behind
+            self._target(dict(zip(self.features().state_names, self.read().state, strict=True)))
 
     def let_go(self) -> None:
         """Let the person lead as soon as somebody asks for the leader's action."""
