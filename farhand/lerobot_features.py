@@ -123,7 +123,8 @@ def pose_of(action: Array) -> Array:
 
 def _rotation(record: Mapping[str, Array]) -> Array:
     flat = record["rotation_tool_in_world"]
-    return flat.reshape(*flat.shape[:-1], 3, 3)
+    # column by column
+    return flat.reshape(*flat.shape[:-1], 3, 3).swapaxes(-1, -2)
 
 
 def _pose(position: Array, rotation: Array) -> Array:

@@ -299,14 +299,14 @@ def _for_policy(
 
 
 def _rotations(quaternions: Array) -> Array:
-    """Rotation matrices row by row, shape (n, 9), from quaternions (x, y, z, w)."""
+    """Rotation matrices column by column, shape (n, 9), from quaternions (x, y, z, w)."""
     x, y, z, w = quaternions.T
-    rows = [
-        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
-        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
-        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
-    ]
-    return np.stack([one for row in rows for one in row], axis=1)
+    columns = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)),
+        (2 * (x * y - z * w), 1 - 2 * (x * x + z * z), 2 * (y * z + x * w)),
+        (2 * (x * z + y * w), 2 * (y * z - x * w), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([one for column in columns for one in column], axis=1)
 
 
 def _windows(stream: StreamData, frames: Frames, fps: int) -> tuple[Array, Array]:
