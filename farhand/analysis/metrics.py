@@ -237,7 +237,8 @@ class Metrics(RunMetrics):
         whole = abs(float(mapping.signs[-1])) * mapping.force_scale * object_
         slow = np.abs(self.history.signal("follower", "v")[:, -1]) < 2e-3
         size = min(len(hand), len(whole), len(slow))
-        held = slow[:size] & (object_[:size] > max(0.5 * object_.max(initial=0.0), self._dry()))
+        least = max(0.5 * object_.max(initial=0.0), self._dry())
+        held = slow[:size] & (object_[:size] > least) & self._gripped()
         share = hand[:size][held] / whole[:size][held] if mapping.force_scale and held.any() else []
         return values | {
             "gripper_error_max": (self._running["gripper"].measured, unit),
@@ -249,6 +250,11 @@ class Metrics(RunMetrics):
         """What the observer may take for an object: twice the gripper's dry friction."""
         placed = self.world.placed.get("follower")
         return 2.0 * float(placed.robot.compile().dof_frictionloss[-1]) if placed else 0.0
+
+    def _gripped(self) -> bool:
+        """Whether the simulated object was touched; that of a machine may have been."""
+        port = self.world.ports.get("follower")
+        return port is None or port.push is None or port.work.get("push") != 0.0
 
     def _reflection(self) -> float | None:
         """Force at the hand over that at the contact while the follower presses steadily."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.coupling import VirtualConstraints
 from farhand.link.line import Line
 from farhand.loop.session import Session
 from farhand.realtime import Grant
+from farhand.report.hints import hints
 from farhand.report.numbers import number
 from farhand.report.output import say, show_values, stdout
 from farhand.rigs import Rig
@@ -24,14 +24,6 @@ Result = dict[str, Any]
 
 PERCENTILES = {"p50": "median", "p99": "p99", "p999": "p99.9", "max": "max"}
 """Columns of the timing table: name in the numbers, heading."""
-
-
-MIN_FRICTION_ERROR_M = 5e-3
-"""Tracking error from which on the dry friction of the joints is named as a cause, [m]."""
-
-MAX_BALANCE_ERROR = 0.05
-"""Share of the energy that may be missing, and the least energy [J] of which that is told: where a
-simulation stays with the physics it is below 0.6 %."""
 
 
 class Numbers:
@@ -85,6 +77,7 @@ def result_of(rig: Rig, outcome: RunOutcome) -> Result:
         ],
     }
     result["never_coupled"] = never_coupled(result)
+    result["hints"] = hints(rig, result)
     if session.clock.name == "wall":
         result |= timing_result(session, outcome)
     return result
@@ -381,40 +374,12 @@ def _show_warnings(rig: Rig, result: Result) -> None:
         for logged in rig.session.commands.log
         if not logged.outcome.done
     ]
-    for hint in filter(None, (balance_hint(rig, result), friction_hint(rig, result))):
-        warnings.append((hint, "yellow"))
+    warnings += [(hint, "yellow") for hint in result["hints"]]
     lost = rig.metrics.history.lost
     if lost:
         warnings.append((f"{lost} telemetry records came too fast for the metrics", "yellow"))
     for line, style in warnings:
         say(Text(line, style))
-
-
-def balance_hint(rig: Rig, result: Result) -> str | None:
-    """That a simulation was lost though all its numbers are finite, and what helps."""
-    error = Numbers(result)["energy_balance_error"] or 0.0
-    if error < MAX_BALANCE_ERROR or rig.world.energy_exchanged() < MAX_BALANCE_ERROR:
-        return None
-    cause = "a hand, wall or spring is too hard for an arm so light"
-    light = "rig.armature" in (path for path, *_ in rig.parameters())
-    helps = "; rig.armature=0.1 adds rotor inertia" if light else ""
-    return (
-        f"the simulation was lost, its energy balances to {number(100 * error)} %: {cause}{helps}"
-    )
-
-
-def friction_hint(rig: Rig, result: Result) -> str | None:
-    """Why virtual constraints leave the tools apart, where joints have dry friction."""
-    error = Numbers(result)["tracking_error_max"] or 0.0
-    dry = {name: float(stance.dry.max(initial=0.0)) for name, stance in rig.standing.items()}
-    if result["law"] != VirtualConstraints.name or error < MIN_FRICTION_ERROR_M:
-        return None
-    felt = ", ".join(f"{number(most)} N·m at the {name}" for name, most in dry.items() if most)
-    if not felt:
-        return None
-    cause = f"dry friction (up to {felt}) is not in the models of {result['law']}"
-    remedy = "a larger law.proportional, or rig.friction_offset=true for the leader, brings less"
-    return f"{cause} and keeps the tools apart, here by up to {number(1e3 * error)} mm; {remedy}"
 
 
 def _length(outcome: RunOutcome) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from farhand.control.trajectory.paths import Move
 from farhand.errors import Mismatch
 from farhand.rigs import Options, Rig, build_rig
-from farhand.rigs.pair.parts import DIRECTIONS
+from farhand.rigs.pair.parts import DIRECTIONS, MAX_DAMPING, steppable
 from farhand.rigs.pair.scenarios import SCENARIOS, scaled
 
 JAW = """<body name="jaw" pos="{length} 0.02 0">
@@ -149,6 +151,28 @@ def test_unlike_hinges_are_coupled_by_what_both_have_together(pair):
     law = laws_of(rig)
     a, b = (float(station.arm.M[0, 0]) * 20.0 + 0.5 for station in rig.session.stations)
     assert law.spring.rotational_stiffness == pytest.approx(20.0 * a * b / (a + b))
+
+
+def test_dampers_that_a_step_cannot_follow_are_weaker():
+    """One mass: D h / m is what counts. Of a heavy and a light part only the light one yields."""
+    parts = np.array([0, 1])
+    for damping, inertia in (((100.0, 50.0), (1.0, 1.0)), ((700.0, 2.0), (1.0, 1e-3))):
+        shares = steppable(np.array(damping), np.diag(1.0 / np.array(inertia)), 1e-3, parts)
+        left = shares * damping / np.array(inertia) * 1e-3
+        assert left.max() <= MAX_DAMPING
+    assert shares[0] == pytest.approx(0.5 * MAX_DAMPING / 0.7)
+    np.testing.assert_array_equal(steppable(np.ones(2), np.eye(2), 1e-3, parts), [1.0, 1.0])
+
+
+@pytest.mark.parametrize("space", ["joints", "tool"])
+def test_a_light_wrist_with_much_friction_does_not_lose_the_simulation(pair, space):
+    """As models have it that give no rotor's inertia."""
+    start, wrist = model([HINGE, LIFT, LIFT, ("hinge", "1 0 0")]).split('name="j3"')
+    for heavy, light in (("armature", "1e-5"), ("mass", "0.01"), ("damping", "1")):
+        wrist = re.sub(f'{heavy}="[^"]*"', f'{heavy}="{light}"', wrist, count=1)
+    text = f'{start}name="j3"{wrist}'
+    rig = pair(text, text, space, scenario="wall")
+    assert follows(rig, 1.0) < 0.05
 
 
 @pytest.mark.parametrize("space", ["joints", "tool"])

@@ -28,7 +28,7 @@ from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.mapping.joint_map import JointMapping
 from farhand.mapping.pen import PenMapping
-from farhand.plants import JointTorque
+from farhand.plants import JointTorque, SimulatedPlant
 from farhand.robots import q_to_pinocchio
 from farhand.world import ForceHand, ImpedanceHand, Wall, World
 from farhand.world.joints import Fingers
@@ -137,6 +137,8 @@ def operating_point(
     # A packet is read one tick after it is sent, or later.
     if delay is None and parts.link is not None and parts.link.connected:
         ticks = max(ticks, 1)
+    simulates = all(isinstance(station.plant, SimulatedPlant) for station in stations)
+    step = world.step_ns * 1e-9 if simulates else 0.0
     faults = [station.plant.imperfections for station in stations]
     cut_off = max(fault.velocity_from_position if fault else 0.0 for fault in faults)
     view.require_motion()
@@ -159,6 +161,7 @@ def operating_point(
         cut_off,
         memory=view.memory(),
         observers=(rates[0], rates[1]),
+        step=step,
     )
     linear = view.linear()
     return Point(loop, whole, words, axis, view.quantum(quantum), view.reflecting, linear)

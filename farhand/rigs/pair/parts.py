@@ -6,8 +6,9 @@ of a joint (or of the tool, along an axis), reduced over both arms, and one freq
 .. math:: K = \omega\,(I\,\omega + \mu), \qquad D = 2\,(I\,\omega + \mu)
 
 so that a follower at speed v lags by at most about v/ω, whether it is 0.5 kg or 60 kg. The hand is
-held by the inertia of the leader's tool in the same way, so that a light wrist does not lose the
-simulation.
+held by the inertia of the leader's tool in the same way. Where a wrist is so light, beside its own
+friction or the rest of the arm, that steps of the loop could not follow such a damper, both are
+weaker: see :func:`steppable`.
 """
 
 from __future__ import annotations
@@ -57,6 +58,10 @@ ROLES = ("leader", "follower")
 HAND_FREQUENCY = 25.0
 """Frequency of a hand's spring with the tool it holds, [rad/s]: 1000 N/m at 1.6 kg; assumed."""
 
+MAX_DAMPING = 0.75
+"""Largest D h / I, damping over inertia times a step of the loop. Dampers of sampled forces are
+stable below 2, and hand and law act together; [-]."""
+
 MIN_REACH = 1e-3
 """Arms whose tool moves less than this are refused, [m]."""
 
@@ -72,6 +77,9 @@ friction varies from arm to arm by about as much as is left; assumed."""
 
 END_STOP_SLACK = 0.02
 """How far beyond a joint's limits a guard trips, but at most 2 % of its range; assumed, [rad]."""
+
+LINEAR_ANGULAR = np.repeat((0, 1), 3)
+"""Which axes of a tool belong together."""
 
 DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0))
 """Where the wall may be, the best first; it is where both arms have most room to go."""
@@ -97,8 +105,8 @@ class Pair:
 class Arms:
     """Both robots by role: where they stand, their homes, and their models there."""
 
-    def __init__(self, robots: dict[str, Robot], gravity: float) -> None:
-        self.robots = robots
+    def __init__(self, robots: dict[str, Robot], gravity: float, step: float) -> None:
+        self.robots, self.step = robots, step
         self.homes = {role: robot.home.copy() for role, robot in robots.items()}
         models = {role: Arm.of(robot, gravity=gravity) for role, robot in robots.items()}
         for role, model in models.items():
@@ -181,7 +189,22 @@ class Arms:
         # the leader's joint as the follower's feels it
         other = felt.T @ strength["leader"]
         own = strength["follower"]
-        return np.where(other > 0.0, own * other / np.maximum(own + other, 1e-12), own)
+        both = np.where(other > 0.0, own * other / np.maximum(own + other, 1e-12), own)
+        S, light = joints.matrix, {role: self.inverse_inertia(role) for role in ROLES}
+        mobility = S @ light["leader"] @ S.T + light["follower"]
+        return both * steppable(2.0 * both, mobility, self.step, np.arange(len(both)))
+
+    def inverse_inertia(self, role: str) -> Array:
+        """Of the joints within a step, in which their own friction acts like inertia, [1/kg m²]."""
+        model = self.models[role]
+        found: Array = np.linalg.inv(model.M + self.step * np.diag(model.viscous))
+        return found
+
+    def tool_mobility(self, role: str) -> Array:
+        """Of the tool within a step, 6 × 6."""
+        J = self.models[role].J
+        found: Array = J @ self.inverse_inertia(role) @ J.T
+        return found
 
     def strongest(self, frequency: float) -> float:
         """Largest I ω + μ of the joints."""
@@ -196,7 +219,9 @@ class Arms:
         for axis in range(2):
             a, b = (i[axis] * frequency + mu[axis] for i, mu in zip(inertia, viscous, strict=True))
             found.append(a * b / (a + b) if a + b > 0.0 else 0.0)
-        return found[0], found[1]
+        mobility = self.tool_mobility("leader") + self.tool_mobility("follower")
+        shares = steppable(2.0 * np.repeat(found, 3), mobility, self.step, LINEAR_ANGULAR)
+        return float(found[0] * shares[0]), float(found[1] * shares[3])
 
     def travel(self, space: str) -> float:
         """Length of which the moves and the way to the wall are shares, [m].
@@ -272,7 +297,7 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
         model = robot.compile()
         if model.nq != model.nv:
             raise Mismatch(f"the {role} {robot.name} has a floating base; a pair is of fixed arms")
-    return shape, Arms(robots, shape.gravity)
+    return shape, Arms(robots, shape.gravity, 1.0 / shape.rate)
 
 
 def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
@@ -365,13 +390,16 @@ def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
     """A hand that suits the leader it holds."""
     leader, omega = arms.models["leader"], HAND_FREQUENCY
     strengths = zip(MOST_HAND, tool_inertia(leader), _tool_viscous(leader), strict=True)
-    gains = [min(most, omega * (inertia * omega + mu)) for most, inertia, mu in strengths]
-    dampers = [1.4 * gain / omega for gain in gains]
+    gains = np.array([min(most, omega * (mass * omega + mu)) for most, mass, mu in strengths])
+    dampers = np.repeat(1.4 * gains / omega, 3)
+    shares = steppable(dampers, arms.tool_mobility("leader"), arms.step, LINEAR_ANGULAR)
+    gains *= shares[[0, 3]]
+    dampers = 1.4 * gains / omega
     return ImpedanceHand(
-        stiffness=gains[0],
-        damping=dampers[0],
-        rotational_stiffness=gains[1],
-        rotational_damping=dampers[1],
+        stiffness=float(gains[0]),
+        damping=float(dampers[0]),
+        rotational_stiffness=float(gains[1]),
+        rotational_damping=float(dampers[1]),
         path=HandPath(moves),
     )
 
@@ -391,6 +419,34 @@ def gripped(
         return Fingers(port, shape.frequency * strength, 2.0 * strength, shut, hand)
     size = lower + 0.5 * (start - lower)
     return HeldObject(port, size=size, stiffness=2.0 * shape.frequency * strength)
+
+
+def steppable(damping: Array, mobility: Array, step: float, parts: Array) -> Array:
+    r"""Shares of dampers that steps of the loop can follow, 1 where they can follow all of it.
+
+    Damped forces that are held for a step h are stable while the largest eigenvalue of
+    :math:`h\sqrt{D}\,\Gamma\sqrt{D}` is below 2. If it is above :data:`MAX_DAMPING`, the parts
+    that alone come to more than half of that are weakened, and then all if need be.
+
+    Args:
+        damping: D, one number per axis.
+        mobility: Γ, inverse inertia of what is damped.
+        step: h, [s].
+        parts: number of the part to which each axis belongs.
+    """
+    shares = np.ones(len(damping))
+
+    def load(of: Array) -> float:
+        root = np.sqrt(damping * shares)[of]
+        return step * float(np.linalg.eigvalsh(root[:, None] * mobility[np.ix_(of, of)] * root)[-1])
+
+    every = np.arange(len(damping))
+    if load(every) > MAX_DAMPING:
+        for part in np.unique(parts):
+            mine = every[parts == part]
+            shares[mine] *= min(1.0, 0.5 * MAX_DAMPING / max(load(mine), 1e-12))
+        shares *= min(1.0, MAX_DAMPING / max(load(every), 1e-12))
+    return shares
 
 
 def tool_inertia(arm: Arm) -> tuple[float, float]:
