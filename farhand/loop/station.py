@@ -245,7 +245,11 @@ class Station:
             observer.reset()
             self._observed[:] = np.nan
             return None
-        observer.update(self._commanded, self.period_ns * 1e-9)
+        plant = self.plant
+        if plant.acted is None:
+            observer.update(self._commanded, self.period_ns * 1e-9)
+        elif plant.acted_time > 0.0:
+            observer.update(plant.acted, plant.acted_time, coarse=True)
         self._observed[:] = observer.wrench()
         return self._observed
 
