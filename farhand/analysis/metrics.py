@@ -117,6 +117,11 @@ class RunMetrics(Gathered, ABC):
         residual = self.world.energy_residual()
         return {**work, "energy_balance_error": (abs(residual) / max(exchanged, MIN_ENERGY), "-")}
 
+    def coupled_share(self) -> float:
+        """Share of the run in which the first coupling was engaged, [-]."""
+        gain = self.history.signal("coupling", "engagement")[:, 0]
+        return float((gain > 0.0).mean()) if len(gain) else 0.0
+
 
 class Metrics(RunMetrics):
     """Tracking, force, energy and link numbers of a run with a leader and a follower.
@@ -198,6 +203,7 @@ class Metrics(RunMetrics):
             "tracking_error_max": (running["position"].measured, "m"),
             "tracking_error_rms": (running["position"].measured_rms, "m"),
             "rotation_error_max": (running["rotation"].measured if self._turns else None, "rad"),
+            "coupled_share": (self.coupled_share(), "-"),
             "hand_force_max": (running["hand"].measured, "N"),
             "contact_force_max": (running["contact"].measured, "N"),
             "hand_force_final": (self.final_force(self.driven), "N"),
@@ -336,7 +342,7 @@ class SideMetrics(RunMetrics):
             f"{felt}_force_ripple": (self._ripple(), "N"),
             f"{side}_speed_max": (running["speed"].largest, "rad/s"),
             f"{side}_speed_final": (self.final_speed(side), "rad/s"),
-            "coupled_share": (self._coupled(), "-"),
+            "coupled_share": (self.coupled_share(), "-"),
             "energy_into_coupling": (self.bridge.end.energy, "J"),
             **self._energy(),
             **self._link(),
@@ -350,10 +356,6 @@ class SideMetrics(RunMetrics):
         wrench = self.history.signal(self.side, "wrench_measured_in_world")
         force = np.linalg.norm(wrench[times >= times[-1] - FINAL_S][:, :3], axis=1)
         return float(np.ptp(force))
-
-    def _coupled(self) -> float:
-        gain = self.history.signal("coupling", "engagement")[:, 0]
-        return float((gain > 0.0).mean()) if len(gain) else 0.0
 
     def _energy(self) -> Values:
         [port] = self.world.ports.values()

@@ -17,6 +17,10 @@ Result = dict[str, Any]
 MIN_FRICTION_ERROR_M = 5e-3
 """Tracking error from which on the dry friction of the joints is named as a cause, [m]."""
 
+MAX_BALANCE_ERROR = 0.05
+"""Share of the energy that may be missing, and the least energy [J] of which that is told: where a
+simulation stays with the physics it is below 0.6 %."""
+
 WHOLE_SHARE = (0.9, 1.1)
 """A share of the contact between these needs no explanation, [-]."""
 
@@ -26,8 +30,19 @@ INTO_THE_WALL = "into the wall"
 
 def hints(rig: Rig, result: Result) -> list[str]:
     """What the reader of a run should know; empty where the numbers speak for themselves."""
-    found = (virtual_constraints_hint, felt_hint, wall_hint)
+    found = (balance_hint, virtual_constraints_hint, felt_hint, wall_hint)
     return [hint for hint_for in found for hint in hint_for(rig, result)]
+
+
+def balance_hint(rig: Rig, result: Result) -> Iterator[str]:
+    """That a simulation was lost though all its numbers are finite, and what helps."""
+    error = _value(result, "energy_balance_error") or 0.0
+    if error < MAX_BALANCE_ERROR or rig.world.energy_exchanged() < MAX_BALANCE_ERROR:
+        return
+    cause = "a hand, wall or spring is too hard for an arm so light"
+    light = "rig.armature" in (path for path, *_ in rig.parameters())
+    helps = "; rig.armature=0.1 adds rotor inertia" if light else ""
+    yield f"the simulation was lost, its energy balances to {number(100 * error)} %: {cause}{helps}"
 
 
 def virtual_constraints_hint(rig: Rig, result: Result) -> Iterator[str]:

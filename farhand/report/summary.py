@@ -240,7 +240,7 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
         yield from _team_lines(result)
         return
     m = Numbers(result)
-    yield "tracking", result["never_coupled"] or _tracking(m)
+    yield "tracking", result["never_coupled"] or _tracking(result, m)
     if m["gripper_error_max"] is not None:
         yield "gripper", _gripper(result, m)
     felt = m["reflection_in_contact"]
@@ -271,12 +271,17 @@ def _pair_lines(result: Result, m: Numbers) -> Iterator[tuple[str, str]]:
         yield name, f"up to {most} mm; {force.removeprefix('up to ')}"
 
 
-def _tracking(m: Numbers) -> str:
+def _tracking(result: Result, m: Numbers) -> str:
     angle = "" if m["rotation_error_max"] is None else f" and {m.degrees('rotation_error_max')}°"
     most, rms = m.text("tracking_error_max", 1e3), m.text("tracking_error_rms", 1e3)
     worst = m.degrees("joint_error_max")
     joints = "" if m["joint_error_max"] is None else f"; joints up to {worst}°"
-    return f"up to {most} mm{angle}, {rms} mm rms{joints}"
+    text = f"up to {most} mm{angle}, {rms} mm rms{joints}"
+    share = m["coupled_share"]
+    # after a trip it tells of the time before
+    if not result["trips"] or share is None:
+        return text
+    return f"{text}; coupled for {number(share * result['seconds'])} of {result['seconds']:g} s"
 
 
 def _gripper(result: Result, m: Numbers) -> str:

@@ -9,11 +9,15 @@ so that a follower at speed v lags by at most about v/ω, whether it is 0.5 kg o
 held by the inertia of the leader's tool in the same way. Where a wrist is so light, beside its own
 friction or the rest of the arm, that steps of the loop could not follow such a damper, both are
 weaker: see :func:`steppable`.
+
+Torques that answer a measurement T later allow less: ω ≤ 1/(4T) and I ω + μ ≤ I'/(8T), with the
+inertia I' of a joint whose neighbours are free. The fastest mode of coupled joints is below
+4 (I ω + μ)/I', so T costs it at most 0.5 rad of phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,6 +104,13 @@ class Pair:
     observer_gain: float = parameter(200.0, "1/s", "gain of the momentum observers", 1.0, 1000.0)
     wall_ahead: float = parameter(WALL_AHEAD, "-", "to the wall, in reaches", -1.0, 1.0)
     wall_stiffness: float = parameter(6000.0, "N/m", "most stiffness of the wall", 0.0, 1e6)
+    loop_delay: float = parameter(
+        0.0,
+        "s",
+        "from measurement to torque, for which gains are; at least that of the machines",
+        0.0,
+        0.1,
+    )
 
 
 class Arms:
@@ -123,6 +134,7 @@ class Arms:
             "follower": Placement((0.0, round(distance, 3), 0.0)),
         }
         self.way = self._free_way()
+        self.delay = 0.0  #: from a measurement to the torque that answers it, [s]
         self.notes = [note for robot in robots.values() for note in robot.notes]
 
     def model(self, role: str, gravity: float) -> Arm:
@@ -149,7 +161,7 @@ class Arms:
             slides=slides,
         )
         self._check_kinds(joints)
-        weights = self._joint_strength(joints, frequency)
+        weights = self.joint_strength(joints, frequency)
         return replace(joints, weights=weights / weights.max())
 
     def _check_kinds(self, joints: JointMapping) -> None:
@@ -179,10 +191,12 @@ class Arms:
         span = float(limits.upper[-1] - limits.lower[-1])
         return span if self.robots[role].gripper is not None and np.isfinite(span) else 0.0
 
-    def _joint_strength(self, joints: JointMapping, frequency: float) -> Array:
+    def joint_strength(self, joints: JointMapping, frequency: float) -> Array:
         """I ω + μ of each joint of the follower, reduced with that of the joint that drives it."""
         strength = {
-            role: model.M.diagonal() * frequency + model.viscous
+            role: np.minimum(
+                model.M.diagonal() * frequency + model.viscous, self._most_strength(model)
+            )
             for role, model in self.models.items()
         }
         felt = np.linalg.pinv(joints.matrix) ** 2 if joints.matrix.size else joints.matrix
@@ -206,10 +220,17 @@ class Arms:
         found: Array = J @ self.inverse_inertia(role) @ J.T
         return found
 
+    def _most_strength(self, arm: Arm) -> Array | float:
+        """Largest I ω + μ of the joints that the delay allows."""
+        if self.delay == 0.0:
+            return np.inf
+        most: Array = 0.125 / self.delay / np.linalg.inv(arm.M).diagonal()
+        return most
+
     def strongest(self, frequency: float) -> float:
         """Largest I ω + μ of the joints."""
         joints = self.mapping(frequency)
-        return float(self._joint_strength(joints, frequency).max())
+        return float(self.joint_strength(joints, frequency).max())
 
     def tool_strength(self, frequency: float) -> tuple[float, float]:
         """I ω + μ of the tools, reduced over both arms: translation and rotation."""
@@ -217,7 +238,11 @@ class Arms:
         viscous = [_tool_viscous(model) for model in self.models.values()]
         found = []
         for axis in range(2):
-            a, b = (i[axis] * frequency + mu[axis] for i, mu in zip(inertia, viscous, strict=True))
+            most = 0.125 / self.delay if self.delay else np.inf
+            a, b = (
+                min(i[axis] * frequency + mu[axis], i[axis] * most)
+                for i, mu in zip(inertia, viscous, strict=True)
+            )
             found.append(a * b / (a + b) if a + b > 0.0 else 0.0)
         mobility = self.tool_mobility("leader") + self.tool_mobility("follower")
         shares = steppable(2.0 * np.repeat(found, 3), mobility, self.step, LINEAR_ANGULAR)
@@ -300,6 +325,44 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
     return shape, Arms(robots, shape.gravity, 1.0 / shape.rate)
 
 
+def allow_for_delay(shape: Pair, arms: Arms, plants: Mapping[str, Plant]) -> None:
+    """Let the gains suit the machines' delays, and say so.
+
+    Args:
+        shape: of the rig; its frequency may become lower.
+        arms: both of them.
+        plants: of this process, by role.
+    """
+    slow = max(plants, key=lambda role: plants[role].loop_delay)
+    found = plants[slow].loop_delay
+    if found > shape.loop_delay and len(plants) < len(ROLES):
+        # both machines must have the same law
+        arms.notes.append(
+            f"the {slow} takes {1e3 * found:.1f} ms from a measurement to the torque that answers: "
+            f"set rig.loop_delay={found:.2g} on both machines, or it may shake"
+        )
+        found = 0.0
+    before = _stiffness(shape, arms)
+    arms.delay = max(found, shape.loop_delay)
+    if arms.delay > 0.0:
+        shape.frequency = min(shape.frequency, 0.25 / arms.delay)
+    shares = _stiffness(shape, arms) / before
+    if shares.min() < 0.99:
+        least, most = (f"{100 * share:.0f}" for share in (shares.min(), shares.max()))
+        arms.notes.append(
+            f"{1e3 * arms.delay:.1f} ms from a measurement to the torque that answers: "
+            f"stiffness is {least} to {most} % of what a fast bus would allow"
+        )
+
+
+def _stiffness(shape: Pair, arms: Arms) -> Array:
+    """Of the joints, or of the tool along and about its axes."""
+    omega = shape.frequency
+    if shape.space == "joints":
+        return omega * arms.joint_strength(arms.mapping(omega), omega)
+    return omega * np.array(arms.tool_strength(omega))
+
+
 def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
     """An instance of the law with gains that suit both arms."""
     omega = shape.frequency
@@ -360,6 +423,9 @@ def station(
         assist=friction_help(robot, period_ns) if machine else None,
         brakes_on_trip=machine,
     )
+    if plant.loop_delay > 0.0:
+        still = controller.still
+        still.bandwidth = min(still.bandwidth, 0.25 / plant.loop_delay)
     # without torque sensors, what touches the joints is what explains the arm's momentum
     by_momentum = shape.space == "joints" or "observers" in law.needs
     observer = MomentumObserver(arm, shape.observer_gain) if by_momentum else None
