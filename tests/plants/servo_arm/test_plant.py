@@ -235,6 +235,17 @@ def test_a_file_that_is_no_calibration_is_refused(tmp_path, content, words):
         Calibration.read(path)
 
 
+def test_a_servo_of_the_scs_series_is_refused_by_name(tmp_path):
+    """Its numbers have the other byte first."""
+    path = tmp_path / "arm.toml"
+    row = '{ joint = "a", id = 1, model = "scs15" }'
+    path.write_text(
+        f'robot = "so101"\nfamily = "feetech"\nbaud = 1000000\nvolts = 6.0\nservos = [{row}]\n'
+    )
+    with pytest.raises(BadValue, match="the SCS series .* is not served"):
+        load_arm(str(path))
+
+
 def test_the_wrong_driver_is_refused_with_the_right_robots():
     """A Dynamixel driver does not drive an SO-101."""
     with pytest.raises(Mismatch, match="no dynamixel arm is described for robot so101"):
