@@ -23,7 +23,12 @@ from farhand.plants.servo_arm.simulated_arm import (
 from farhand.plants.servo_arm.virtual import VirtualServoPlant
 from farhand.robots import Placement, load_robot
 
-KINDS = {"so101": FeetechPlant, "koch": DynamixelPlant, "vx300s": DynamixelPlant}
+KINDS = {
+    "so101": FeetechPlant,
+    "koch": DynamixelPlant,
+    "vx300s": DynamixelPlant,
+    "gello": DynamixelPlant,
+}
 
 
 @contextmanager
