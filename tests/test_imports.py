@@ -33,7 +33,7 @@ LAYERS = (
     ("recording", "analysis", "learning", "client", "lerobot_features"),
     ("rigs",),
     ("console", "gym"),
-    ("report", "running"),
+    ("report", "running", "publishing"),
     ("cli", "__main__"),
     (LAB,),
 )

@@ -13,7 +13,7 @@ from farhand.coupling.admittance import Admittance
 from farhand.coupling.port import Port
 from farhand.coupling.trial import complaint, raised
 from farhand.errors import BadValue, Mismatch
-from farhand.spatial import rotation_from_vector
+from farhand.spatial import rotation_from_vector, rotation_vector
 
 Array = np.ndarray
 
@@ -115,6 +115,30 @@ def probe_law(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> LawTable:
     memory every time. Arguments and errors: see :func:`sample_law`; ``dt`` is the time step, [s].
     """
     return _probe(law, a, b, dt)[0]
+
+
+def probe_target(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Array:
+    """Derivative of the pose that a law wants for the follower's tool by the leader's pose, 6 × 6.
+
+    Arguments and errors: see :func:`probe_law`.
+    """
+    table = np.zeros((6, 6))
+    for direction in range(6):
+        ends = []
+        for step in (STEPS["position"], -STEPS["position"]):
+            rotation = a.rotation.copy()
+            by = step * np.eye(6)[direction]
+            _shift(a, "position", by)
+            _efforts(law, (a, b), dt)
+            target = law.step(a, b, dt)[1].target
+            if target is None:
+                raise _unpredictable(law, "names no pose for an arm that takes no torques")
+            turned = rotation_vector(target.rotation @ b.rotation.T)
+            ends.append(np.concatenate([target.position, turned]))
+            a.position -= by[:3]
+            a.rotation[:] = rotation
+        table[:, direction] = (ends[0] - ends[1]) / (2.0 * STEPS["position"])
+    return table
 
 
 def is_linear(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> bool:

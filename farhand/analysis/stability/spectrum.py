@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
@@ -70,16 +70,25 @@ def is_calm(loop: AnyLoop, bump: float = 0.0, quanta: float = 0.0) -> bool:
         return False
     if quanta <= 0.0:
         return True
+    # What only drifts with a wrong reading does not swing about: steps hold it within one of them.
     return all(
-        _is_still(replace(loop, reading=reading), bump) for reading in _readings(loop, quanta)
+        _is_still(one, bump) or least_damped(one).frequency == 0.0 for one in _misread(loop, quanta)
     )
 
 
-def _readings(loop: AnyLoop, quanta: float) -> list[tuple[float, float]]:
-    """Largest factors on positions that encoder steps can cause in an oscillation of that size."""
+def _misread(loop: AnyLoop, quanta: float) -> Iterator[AnyLoop]:
+    """The loop with the worst readings that steps can cause in an oscillation of that size."""
     parts = least_damped(loop).amplitudes
-    a, b = (rounding_gain(round(max(quanta * part, 0.05), 2)) / quanta for part in parts)
-    return [(1.0 + p * a, 1.0 + q * b) for p in (-1, 1) for q in (-1, 1)]
+
+    def readings(quanta: float) -> list[tuple[float, float]]:
+        a, b = (rounding_gain(round(max(quanta * part, 0.05), 2)) / quanta for part in parts)
+        return [(1.0 + p * a, 1.0 + q * b) for p in (-1, 1) for q in (-1, 1)]
+
+    for reading in readings(quanta):
+        yield replace(loop, reading=reading)
+    if isinstance(loop, WholeLoop) and loop.speed_steps > 0.0:
+        for reading in readings(loop.speed_steps):
+            yield replace(loop, speed_reading=reading)
 
 
 def _is_still(loop: AnyLoop, bump: float) -> bool:
@@ -167,8 +176,8 @@ def largest_stable_delay(loop: AnyLoop, most: int, bump: float = 0.0, quanta: fl
     ticks = _last(CharacteristicCircle(loop, most).stable, most)
     if quanta <= 0.0 or ticks < 0.0:
         return ticks
-    for reading in _readings(replace(loop, delay=int(min(ticks, most))), quanta):
-        circle = CharacteristicCircle(replace(loop, reading=reading), most)
+    for misread in _misread(replace(loop, delay=int(min(ticks, most))), quanta):
+        circle = CharacteristicCircle(misread, most)
         ticks = min(ticks, _last(circle.stable, int(min(ticks, most))))
     return ticks
 

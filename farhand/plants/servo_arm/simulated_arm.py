@@ -35,8 +35,9 @@ STEP_NS = 1_000_000
 SUPERVISION_NS = 10_000_000
 """How often a servo looks after its own voltage, temperature and load, [ns]; assumed."""
 
-REBOOT_NS = 300_000_000
-"""Time that a servo is deaf after its processor has started again, [ns]; assumed."""
+REBOOT_NS = {"feetech": 1_800_000_000, "dynamixel": 300_000_000}
+"""Time that a servo is deaf after its processor has started again, [ns]: Feetech's manual says
+about 1.8 s, Dynamixel's none: assumed."""
 
 WALL_STIFFNESS = 1000.0
 """Of the wall in front of an arm, [N/m]: about a table's edge with the arm's own give; assumed."""
@@ -57,6 +58,9 @@ SUPPLY_RESISTANCE = 0.05
 
 CLEAR_TURNS = bytes.fromhex("0144584C22")
 """Parameters of the instruction that clears a Dynamixel's count of turns."""
+
+BACKUP_WORD = b"CTRL"
+"""Behind 1 (store) or 2 (restore), of the instruction that backs up a Dynamixel's table."""
 
 MOST_CATCH_UP_NS = 50_000_000
 """Physics that is made up for after a pause of the process; what is more is left out, [ns]."""
@@ -204,7 +208,7 @@ class SimulatedArm:
             volts = self.supply * servo.servo.volts - SUPPLY_RESISTANCE * currents
             if volts < floor <= servo.volts:
                 servo.reboots += 1
-                servo.restart(REBOOT_NS)
+                servo.restart(REBOOT_NS[servo.family.protocol.name])
             servo.volts = volts
             servo.silent_ns = max(0, servo.silent_ns - STEP_NS)
             if self.world.now_ns % SUPERVISION_NS == 0:
@@ -267,7 +271,7 @@ class SimulatedServoBus:
         """Let a servo lose its power for a moment."""
         for servo in self._servos(id_):
             servo.reboots += 1
-            servo.restart(REBOOT_NS)
+            servo.restart(REBOOT_NS[servo.family.protocol.name])
 
     def answer(self, packet: Packet, now_ns: int) -> list[bytes]:
         """The answers of all servos to a packet of the host."""
@@ -327,13 +331,17 @@ class SimulatedServoBus:
             return (0 if servo.feetech else -1), b""
         if code == packets.REBOOT:
             servo.reboots += 1
-            servo.restart(REBOOT_NS)
+            servo.restart(REBOOT_NS[servo.family.protocol.name])
             return (-1 if servo.feetech else 0), b""
         if code == packets.RESET:
             servo.reset()
             return 0, b""
         if code == packets.CLEAR and data == CLEAR_TURNS:
             return (RESULT_FAIL if servo["torque_enable"] else 0), b""
+        if servo.feetech and code in (packets.BACKUP, packets.CLEAR_TURNS, packets.CALIBRATE):
+            return servo.keep_house(code, data), b""
+        if code == packets.CONTROL_BACKUP and not servo.feetech and data[1:] == BACKUP_WORD:
+            return (RESULT_FAIL if servo["torque_enable"] else servo.keep_house(code, data)), b""
         return (-1 if servo.feetech else UNKNOWN_INSTRUCTION), b""
 
     def _read_many(self, packet: Packet) -> list[bytes]:

@@ -115,7 +115,7 @@ def test_fingers_hold_the_last_joint_and_are_felt_as_torque():
     A, _, _ = whole.matrices()
     frequencies = np.abs(np.angle(np.linalg.eigvals(A))) / whole.period
     assert frequencies.max() == pytest.approx(np.sqrt(800.0 / 2.0), rel=1e-3)
-    seen, _ = whole._signals(0, arm, 0, 4)
+    seen = whole._sides[0].C
     np.testing.assert_allclose(seen[2], [-800.0, 0.0, 0.0, 0.0])
 
 

@@ -97,7 +97,7 @@ def test_a_locked_feetech_servo_forgets_what_was_written_to_its_eeprom(feetech):
         handler.write1ByteTxRx(port, 2, LOCK, lock)
         handler.write2ByteTxRx(port, 2, 9, 700)
         bus.reboot(2)
-        settled(bus.arm, 0.4)
+        settled(bus.arm, 1.9)
         assert handler.read2ByteTxRx(port, 2, 9)[0] == kept
         assert handler.read1ByteTxRx(port, 2, TORQUE)[0] == 0
 
@@ -107,6 +107,33 @@ def test_feetech_makes_its_present_position_the_middle(feetech):
     bus, port, handler = feetech
     handler.write1ByteTxRx(port, 4, TORQUE, 128)
     assert handler.read2ByteTxRx(port, 4, POSITION)[0] == 2048
+
+
+def test_feetech_restarts_backs_up_and_goes_back(feetech):
+    """The instructions of its manual for which its client has no call, as raw packets."""
+    bus, port, handler = feetech
+    servo = bus.arm.servos[1]
+
+    def send(code, *data):
+        packet = [0, 0, 2, len(data) + 2, code, *data, 0]
+        handler.txRxPacket(port, packet)
+        port.is_using = False
+
+    send(0x0B, 0x00, 0x04)
+    assert handler.read2ByteTxRx(port, 2, POSITION)[0] == 1024
+    send(0x0B)
+    assert handler.read2ByteTxRx(port, 2, POSITION)[0] == 2048
+    handler.write1ByteTxRx(port, 2, LOCK, 0)
+    handler.write2ByteTxRx(port, 2, 9, 700)
+    send(0x09)
+    handler.write2ByteTxRx(port, 2, 9, 800)
+    send(0x06)
+    assert handler.read2ByteTxRx(port, 2, 9)[0] == 700 and servo.id == 2
+    send(0x0A)
+    send(0x08)
+    assert handler.ping(port, 2)[1] == scs.COMM_RX_TIMEOUT
+    settled(bus.arm, 1.9)
+    assert handler.ping(port, 2)[1] == 0
 
 
 def test_dynamixel_reads_and_writes(dynamixel):

@@ -186,8 +186,8 @@ def test_samples_stay_fresh_while_the_servos_are_configured():
     plant = VirtualServoPlant("follower", SimulatedServoBus(arm))
     command, ages = JointTorque(6), []
     plant.write(command, 0)
-    take = plant._take_reading
-    plant._take_reading = lambda: (ages.append(plant._clock() - plant._oldest_ns), take())[1]
+    take = plant._ask
+    plant._ask = lambda *sent: (ages.append(plant._clock() - plant._read_ns.min()), take(*sent))[1]
     plant.read(1)
     assert plant._driving == "offset"
     # six servos, and the cycle's own reading
