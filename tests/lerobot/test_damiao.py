@@ -100,6 +100,25 @@ def read_all(bus):
     raise AssertionError("answers are lost in each of 200 refreshes")
 
 
+# as in tests/plants/damiao/test_frames.py
+GOLDEN = [
+    ("motor_1", (0.0, 0.0, 0.0, 0.0, 0.0), "7fff7ff0000007ff"),
+    ("motor_1", (240.0, 3.0, 1.0, -2.0, 5.0), "8a3c7a47ad9998bd"),
+    ("motor_5", (24.0, 0.2, 0.3, 1.5, -0.7), "83118650c40a3770"),
+]
+
+
+@pytest.mark.parametrize(("name", "command", "raw"), GOLDEN)
+def test_lerobot_encodes_the_bytes_that_farhand_and_damiao_motor_do(name, command, raw):
+    """A third encoder, after cmjang/DM_Control_Python: kp, kd, q, dq and torque."""
+    bus = DamiaoMotorsBus("none", MOTORS)
+    kp, kd, q, v, torque = command
+    data = bus._encode_mit_packet(
+        bus._motor_types[name], kp, kd, q * 57.29577951308232, v * 57.29577951308232, torque
+    )
+    assert bytes(data).hex() == raw
+
+
 def test_the_handshake_decodes_its_own_enable_frame(bus):
     """A known mistake of LeRobot 0.6.1: every joint is at +12.5 rad until the first refresh."""
     cached = [state["position"] for state in bus._last_known_states.values()]
