@@ -20,6 +20,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -115,7 +116,7 @@ def _constants() -> Array:
 
 
 @njit(cache=True)
-def _simulate(case: Array, constants: Array, seconds: float) -> Array:  # type: ignore[no-untyped-def]
+def _simulate(case: Array, constants: Array, seconds: float) -> Array:
     """Velocities of both motors in the last half second, one row every :data:`KEPT` steps."""
     rate, own, other, file, share, friction, stiffer, damper, cutoff, k, play = case[:11]
     weight, inertia, heavier, quantised, sent, pull = case[11:]
@@ -198,7 +199,7 @@ def _judge(speeds: Array) -> Ended:
     return Ended(float(level[side]), float(np.fft.rfftfreq(len(speeds), KEPT * STEP)[strongest]))
 
 
-def grid(start: Joint, **values: Iterable[float]) -> list[Joint]:
+def grid(start: Joint, **values: Iterable[Any]) -> list[Joint]:
     """All combinations of these values, the rest as in ``start``."""
     return [
         replace(start, **dict(zip(values, chosen, strict=True)))
@@ -215,7 +216,7 @@ LOOSE = replace(OLD, gear=2000.0, play=0.003)
 
 
 def _table(
-    title: str, rows: Sequence[Joint], columns: Sequence[tuple[str, dict[str, float]]]
+    title: str, rows: Sequence[Joint], columns: Sequence[tuple[str, dict[str, Any]]]
 ) -> None:
     """Print what happens, a row for each case and a column for each change of it."""
     print(f"\n{title}\n\n| case | {' | '.join(name for name, _ in columns)} |")
@@ -251,7 +252,7 @@ def main() -> None:
     _table("Both readings of the friction term, and less friction in truth", readings, filters)
     heavy = grid(LOOSE, heavier=(1.0, 1.5, 2.0), inertia=(0.133, 0.35))
     _table("A heavier leader", heavy, filters)
-    calm: list[tuple[str, dict[str, float]]] = [("as it is", {})]
+    calm: list[tuple[str, dict[str, Any]]] = [("as it is", {})]
     calm += [(f"K_d × {value:g}", {"damping": value}) for value in (2.0, 0.7, 0.5, 0.3)]
     calm += [(f"K_p × {value:g}", {"stiffness": value}) for value in (0.5, 0.1)]
     calm += [(f"friction × {value:g}", {"share": value}) for value in (0.3, 0.0)]

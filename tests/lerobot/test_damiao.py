@@ -56,19 +56,24 @@ def arm(request, tmp_path):
     process.stdout.close()
 
 
-@pytest.fixture
-def bus(arm):
+def opened(arm):
     """LeRobot's bus: classic frames on the serial adaptor, FD frames by multicast."""
     interface, channel = arm
     one = DamiaoMotorsBus(channel, MOTORS, can_interface=interface, use_can_fd=interface != "slcan")
     one.connect(handshake=False)
+    return one
+
+
+@pytest.fixture
+def bus(arm):
+    """The same with its motors switched on."""
+    one = opened(arm)
     # LeRobot neither sets the motors' time-out nor clears their faults
     for motor in MOTORS.values():
         ask_register(one, motor.id, 9, struct.pack("<I", 20_000))
     one._handshake()
     yield one
-    if one.is_connected:
-        one.disconnect()
+    one.disconnect()
 
 
 def ask_register(bus, motor, register, value=None):
@@ -127,10 +132,11 @@ def test_the_handshake_decodes_its_own_enable_frame(bus):
     assert max(abs(state["position"]) for state in states.values()) < 120.0
 
 
-def test_both_drivers_read_the_same(arm, bus):
+def test_both_drivers_read_the_same(arm):
     """Of an arm that rests in its stand: equal to the last bit."""
+    bus = opened(arm)
     theirs = read_all(bus)
-    bus.disconnect()
+    bus.disconnect(disable_torque=False)
     python = str(Path(FARHAND).with_name("python"))
     found = subprocess.run([python, "-c", OURS, *arm], check=True, capture_output=True, text=True)
     ours = json.loads(found.stdout)["q"]

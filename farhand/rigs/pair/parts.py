@@ -292,6 +292,9 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
         elif not any(path == f"rig.{role}_robot" for path, _ in settings):
             name = external_plants.robot_for(plant, role, getattr(shape, f"{role}_robot"))
             setattr(shape, f"{role}_robot", name)
+    rates = [external_plants.tick_rate(getattr(shape, f"{role}_plant")) for role in ROLES]
+    if not any(path == "rig.rate" for path, _ in settings):
+        shape.rate = min([shape.rate, *(rate for rate in rates if rate is not None)])
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
     robots = {role: load_robot(name).edited(disable_contacts) for role, name in names.items()}
     for role, robot in robots.items():
