@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.coupling.openarm import OpenArm, published
+from farhand.coupling.openarm import OpenArm
+from farhand.coupling.published import published
 from farhand.mapping.joint_map import JointMapping
 from farhand.plants.damiao import frames
 from farhand.plants.damiao.arms import MotorArm, load_arm

@@ -71,6 +71,21 @@ Seed = Annotated[int, Option("--seed", metavar="N", min=0, help="Seed of all ran
 Resume = Annotated[
     bool, Option("--resume", help="Continue the same work after Ctrl-C, with what it kept.")
 ]
+Publish = Annotated[
+    list[str] | None,
+    Option(
+        "--publish",
+        metavar="WHERE",
+        help="Show it live: ros2[://ROUTER], foxglove[:PORT] or rerun[:PORT]; repeatable.",
+    ),
+]
+PublishDrive = Annotated[
+    bool,
+    Option("--publish-drive", help="Let everybody whom --publish reaches drive, not only stop."),
+]
+PublishRate = Annotated[
+    float, Option("--publish-rate", metavar="HZ", help="Rate of every published topic at most.")
+]
 
 
 def pair_settings(
@@ -85,7 +100,11 @@ def pair_settings(
     chosen: list[tuple[str, object]] = [
         (f"rig.{name}", value) for name, value in given.items() if value is not None
     ]
-    if chosen and rig != "pair":
+    if not chosen:
+        return chosen
+    from farhand.rigs.rig import PRESETS
+
+    if rig not in ("pair", *PRESETS):
         raise BadValue(
             f"--leader, --follower and --space are for the rig pair; {rig} has its own arms"
         )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 
+from farhand.coupling.published import published
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import SpringCoupling
-from farhand.errors import Mismatch
 from farhand.parameters import parameter
-from farhand.robots.description import load_toml
 
 Array = np.ndarray
 
@@ -50,8 +47,7 @@ class OpenArm(SpringCoupling):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         super().__post_init__()
-        self._felt, self._local = np.zeros(self.port.leader_size), np.zeros(self.port.leader_size)
-        self._pull, self._own = np.zeros(self.port.size), np.zeros(self.port.size)
+        self._felt, self._pull = np.zeros(self.port.leader_size), np.zeros(self.port.size)
         self.refresh()
 
     def refresh(self) -> None:
@@ -65,10 +61,9 @@ class OpenArm(SpringCoupling):
 
     def friction(self, velocity: Array) -> Array:
         """f, [N·m]; for a slide [N]."""
-        f = self._friction
-        steepness = f["steepness"] * (SLOWER if self.reading == "code" else 1.0)
-        curve = f["coulomb"] * np.tanh(steepness * velocity) + f["viscous"] * velocity + f["offset"]
-        torque: Array = self.friction_share * curve
+        f, slower = self._friction, SLOWER if self.reading == "code" else 1.0
+        dry = f["coulomb"] * np.tanh(slower * f["steepness"] * velocity)
+        torque: Array = self.friction_share * (dry + f["viscous"] * velocity + f["offset"])
         return torque
 
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
@@ -76,25 +71,7 @@ class OpenArm(SpringCoupling):
         self.measure(a, b)
         pull = self.spring.pull(self.error, self.rate)
         self.mapping.back(pull, out=self._felt)
-        self._local[:], self._own[:] = (
-            self.friction(self.port.rate(a)),
-            self.friction(self.port.rate(b)),
-        )
-        np.subtract(self._local, self._felt, self._felt)
-        np.add(pull, self._own, self._pull)
-        return a.effort(self._felt, local=self._local), b.effort(
-            self._pull, self.mapping, local=self._own
-        )
-
-
-@cache
-def _table() -> dict[str, dict[str, list[float]]]:
-    return load_toml(Path(__file__).with_suffix(".toml"))
-
-
-def published(law: str, size: int, leader_size: int) -> dict[str, Array]:
-    """The makers' gains of a law, by name; Mismatch for another number of joints."""
-    gains = {name: np.array(row) for name, row in _table()[law].items()}
-    if not size == leader_size == len(gains["stiffness"]):
-        raise Mismatch(f"the published gains of {law} are for 8 joints, not for {size}")
-    return gains
+        local, own = (self.friction(self.port.rate(side)) for side in (a, b))
+        np.subtract(local, self._felt, self._felt)
+        np.add(pull, own, self._pull)
+        return a.effort(self._felt, local=local), b.effort(self._pull, self.mapping, local=own)

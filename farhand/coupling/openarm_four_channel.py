@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.coupling.openarm import published
+from farhand.coupling.published import published
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import SpringCoupling
 from farhand.parameters import parameter
-
-Array = np.ndarray
 
 ALPHA, BETA = 1.0, 0.8
 """Weights of the published law's modes: of the leader's inertia, and of the follower's."""
@@ -22,19 +20,14 @@ class OpenArmFourChannel(SpringCoupling):
     r"""The law of ``tokirobot/openarm_bilateral``: a spring, a force servo, a disturbance observer.
 
     .. math::
-        w_b = K e + D\dot e + \rho_b K_f\,(\mathrm{fwd}(h_a) + h_b) - \mathrm{sat}(h_b)
-
-        w_a = \rho_a K_f\,(h_a + \mathrm{back}(h_b)) - \mathrm{sat}(h_a)
+        w_b &= K e + D\dot e + \rho_b K_f\,(\mathrm{fwd}(h_a) + h_b) - \mathrm{sat}(h_b) \\
+        w_a &= \rho_a K_f\,(h_a + \mathrm{back}(h_b)) - \mathrm{sat}(h_a)
         - \mathrm{back}(K e + D\dot e)
 
-    The last term takes away what touches the arm, so that it moves only as the first two say; the
-    force servo then lets both arms go where hand and environment together push. At rest the spring
-    is without tension and the hand feels what the follower touches. :math:`h_i` passes a low-pass
-    of ``bandwidth``; the published one is that of its observers, so it comes on top of the rig's.
-    It weighs with both arms' inertias, :math:`\rho_a = \alpha J_a/(\alpha J_a + \beta J_b)` and
-    :math:`\rho_b = J_b/(\alpha J_a + \beta J_b)`, and the arms are taken as equal here.
-
-    An effort that is not measured counts as zero. Keeps the filtered efforts as its state.
+    The saturated term takes away what touches the arm. At rest the spring has no tension and the
+    hand feels what the follower touches. :math:`h_i`, zero if not measured, passes a low-pass of
+    ``bandwidth`` on top of the rig's observers. Both arms are taken as equally heavy:
+    :math:`\rho_a = \alpha/(\alpha + \beta)`, :math:`\rho_b = 1/(\alpha + \beta)`.
     """
 
     name = "openarm-four-channel"
@@ -47,25 +40,23 @@ class OpenArmFourChannel(SpringCoupling):
     rotational_limit: float = parameter(10.0, "N·m", "most about an axis", 0.0, 1e3)
 
     def __post_init__(self) -> None:
-        """Prepare the work arrays."""
+        """Prepare the filtered efforts and what is asked of either side."""
         super().__post_init__()
         self._sizes = self.port.leader_size, self.port.size
-        self._h = tuple(np.zeros(size) for size in self._sizes)
-        self._wanted = tuple(np.zeros(size) for size in self._sizes)
+        self._h, self._on = (tuple(map(np.zeros, self._sizes)) for _ in range(2))
         self.refresh()
 
     def refresh(self) -> None:
-        """Take the makers' gains, or those of the rig; one array for each side."""
+        """Take the makers' gains, or those of the rig; limits for each side."""
         self.spring.refresh()
+        self._force, self._cut = np.full(1, self.force_gain), np.full(1, self.bandwidth)
+        limits = self.limit, self.rotational_limit
+        self._limits = self.port.spread(*limits, leader=True), self.port.spread(*limits)
         if self.published:
             gains = published(self.name, *self._sizes)
             self.spring.gains(gains["stiffness"], gains["damping"])
-            force, self._cut, limit = (gains[key] for key in ("force_gain", "bandwidth", "limit"))
-            self._force, self._limit = (force, force), (limit, limit)
-        else:
-            self._force, self._cut = (np.full(1, self.force_gain),) * 2, np.full(1, self.bandwidth)
-            limits = self.limit, self.rotational_limit
-            self._limit = self.port.spread(*limits, leader=True), self.port.spread(*limits)
+            self._force, self._cut = gains["force_gain"], gains["bandwidth"]
+            self._limits = (gains["limit"],) * 2
 
     def engage(self, a: Side, b: Side) -> None:
         """Couple the present poses, with no effort remembered."""
@@ -80,18 +71,10 @@ class OpenArmFourChannel(SpringCoupling):
         for kept, side in zip(self._h, (a, b), strict=True):
             measured = self.port.measured(side)
             kept += -np.expm1(-self._cut * dt) * ((0.0 if measured is None else measured) - kept)
-        (h_a, h_b), (on_a, on_b) = self._h, self._wanted
-        back, across = np.zeros_like(h_a), h_a
-        if not self.mapping.plain:
-            across = np.linalg.pinv(self.mapping.matrix.T) @ h_a
-        self.mapping.back(h_b, out=back)
-        self.mapping.back(pull, out=on_a)
-        force, limit = self._force, self._limit
-        on_a[:] = ALPHA / (ALPHA + BETA) * force[0] * (h_a + back) - on_a - _cut(h_a, limit[0])
-        on_b[:] = 1.0 / (ALPHA + BETA) * force[1] * (across + h_b) + pull - _cut(h_b, limit[1])
+        (h_a, h_b), (on_a, on_b), (most_a, most_b) = self._h, self._on, self._limits
+        across = h_a if self.mapping.plain else np.linalg.pinv(self.mapping.matrix.T) @ h_a
+        servo = self._force / (ALPHA + BETA)
+        on_b[:] = pull + servo * (across + h_b) - np.clip(h_b, -most_b, most_b)
+        self.mapping.back(ALPHA * servo * h_b - pull, out=on_a)
+        on_a += ALPHA * servo * h_a - np.clip(h_a, -most_a, most_a)
         return a.effort(on_a), b.effort(on_b, self.mapping)
-
-
-def _cut(effort: Array, limit: Array) -> Array:
-    cut: Array = np.clip(effort, -limit, limit)
-    return cut

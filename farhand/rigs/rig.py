@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +39,9 @@ rig cannot be split between two machines.
 
 SEVERAL = "pairs"
 """The rig of ``farhand run FILE.toml`` and of rig pair with more than two arms."""
+
+PRESETS = {"openarm": "openarm"}
+"""Short names of rig pair with two arms of one kind."""
 
 GROUP = "farhand.rigs"
 SIMULATED = "simulated"
@@ -181,6 +184,10 @@ def build_rig(name: str, options: Options | None = None) -> Rig:
     """
     module = _module(name)
     options = options or Options()
+    if name in PRESETS:
+        both = [(f"rig.{role}_plant", PRESETS[name]) for role in ("leader", "follower")]
+        # a copy: the caller may build again
+        options = replace(options, settings=[*both, *options.settings])
     # Refuse an unknown layer before anything is built.
     make_layer(options.layer)
     if options.side is not None and (why := _one_machine(module)):
@@ -195,6 +202,7 @@ def _one_machine(module: Any) -> str:
 
 
 def _module(name: str) -> Any:
+    name = "pair" if name in PRESETS else name
     if name in (*RIGS, SEVERAL):
         return importlib.import_module(f"farhand.rigs.{name.replace('-', '_')}")
     if name not in plugins.found(GROUP):

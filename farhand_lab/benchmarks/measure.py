@@ -19,7 +19,7 @@ from farhand.errors import UnknownName
 from farhand.loop.interrupts import ignoring_interrupts
 from farhand.running.resume import FinishedPieces
 
-NAMED = ("tick", "kinematics", "ik", "recording", "ur", "link", "console")
+NAMED = ("tick", "kinematics", "ik", "recording", "ur", "can", "link", "console")
 SUITES = tuple(f"farhand_lab.benchmarks.{name}" for name in NAMED)
 BATCHES = 15
 PAIRS = 7

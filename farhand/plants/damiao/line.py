@@ -6,6 +6,7 @@ once, sends it again, and leaves the bus when it has failed too often, as ISO 11
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -32,46 +33,70 @@ class CanFrame:
     fd: bool = False  #: whether it is an FD frame, whose data are sent at the data bit rate
 
 
-def stuff_bits(bits: list[int]) -> int:
-    """How many bits the sender inserts: one after every five alike, which counts for the next."""
-    inserted, run, last = 0, 0, -1
-    for bit in bits:
-        run = run + 1 if bit == last else 1
-        last = bit
-        if run == 5:
-            inserted += 1
-            run, last = 1, 1 - bit
-    return inserted
+def _stuff(state: int, bit: int) -> int:
+    """Go on by a bit: how many are inserted times 16, the last one times 8, and how often it was.
+
+    One is inserted after every five alike, and counts for the next.
+    """
+    inserted, last, run = state >> 4, state >> 3 & 1, state & 7
+    run = run + 1 if bit == last else 1
+    if run == 5:
+        inserted, bit, run = inserted + 1, 1 - bit, 1
+    return inserted << 4 | bit << 3 | run
 
 
-def checksum(bits: list[int]) -> int:
+def _check(crc: int, bit: int) -> int:
+    """Go on by a bit: the checksum so far."""
+    return crc << 1 & 0x7FFF ^ (CRC15 if bit ^ crc >> 14 else 0)
+
+
+def _bytewise(advance: Callable[[int, int], int], state: int) -> list[int]:
+    """What each byte does to a state."""
+    return [
+        functools.reduce(advance, [byte >> place & 1 for place in range(7, -1, -1)], state)
+        for byte in range(256)
+    ]
+
+
+# a simulated bus counts the bits of 8000 frames a second, so it goes by bytes
+STUFF = [_bytewise(_stuff, state) for state in range(16)]
+CRC = _bytewise(_check, 0)
+
+
+def stuff_bits(count: int, value: int) -> int:
+    """How many bits a sender inserts into these, of which the first is zero."""
+    # in front, to whole bytes: bits that alternate and end in a one change nothing
+    pad = -count % 8
+    value |= (0x55 & (1 << pad) - 1) << count
+    state = 8
+    for byte in value.to_bytes((count + pad) // 8, "big"):
+        state = (state & ~0xF) + STUFF[state & 0xF][byte]
+    return state >> 4
+
+
+def checksum(count: int, value: int) -> int:
     """The checksum of 15 bits of a classic frame."""
     crc = 0
-    for bit in bits:
-        crc = crc << 1 & 0x7FFF ^ (CRC15 if bit ^ crc >> 14 else 0)
+    for byte in value.to_bytes((count + 7) // 8, "big"):
+        crc = crc << 8 & 0x7FFF ^ CRC[crc >> 7 ^ byte]
     return crc
 
 
 def frame_bits(frame: CanFrame) -> tuple[int, int]:
     """Bits of a frame at the bit rate and at the data bit rate, with those inserted and the gap."""
-    body = _bits(len(frame.data), 4)
-    for byte in frame.data:
-        body += _bits(byte, 8)
+    size = len(frame.data)
+    body, count = size << 8 * size | int.from_bytes(frame.data, "big"), 4 + 8 * size
     if not frame.fd:
         # start, identifier, remote request, identifier extension, reserved
-        head = [0, *_bits(frame.id, 11), 0, 0, 0, *body]
-        head += _bits(checksum(head), 15)
-        return len(head) + stuff_bits(head) + AFTER_CRC, 0
+        value, count = frame.id << 3 + count | body, 15 + count
+        value, count = value << 15 | checksum(count, value), count + 15
+        return count + stuff_bits(count, value) + AFTER_CRC, 0
     # start, identifier, remote request, extension, FD format, reserved, rate switch
-    head = [0, *_bits(frame.id, 11), 0, 0, 1, 0, 1]
+    head = frame.id << 5 | 0b00101
     # error state, length, data; then the count of inserted bits and 17 of checksum, with a fixed
     # bit before every four
-    before, whole = stuff_bits(head), stuff_bits([*head, 0, *body])
-    return len(head) + before + AFTER_CRC, 1 + len(body) + whole - before + 4 + 17 + 6
-
-
-def _bits(number: int, count: int) -> list[int]:
-    return [number >> place & 1 for place in range(count - 1, -1, -1)]
+    before, whole = stuff_bits(17, head), stuff_bits(18 + count, head << 1 + count | body)
+    return 17 + before + AFTER_CRC, 1 + count + whole - before + 4 + 17 + 6
 
 
 class CanNode:

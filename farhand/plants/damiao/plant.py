@@ -7,10 +7,10 @@ import time
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.errors import BadValue, FarhandError
+from farhand.errors import BadValue, FarhandError, FileError
 from farhand.plants.damiao.arms import MotorArm, load_arm
 from farhand.plants.damiao.driver import DamiaoDriver
-from farhand.plants.damiao.wires import INTERFACES, PythonCanWire, Wire
+from farhand.plants.damiao.wires import INTERFACES, Wire, open_wire
 from farhand.plants.drivers.worker import Latest, Worker, urgent
 from farhand.plants.plant import Brake, Channels, Command, JointTorque, Plant, Sample
 from farhand.robots import Placement, Robot
@@ -18,6 +18,12 @@ from farhand.spatial import Array
 
 FIRST_WAIT_S = 1.0
 """How long the first read may wait for a new state, [s]."""
+
+SLOWER_CYCLES = 1.5
+"""A cycle with two arms and a law beside it over one alone, before them; assumed, [-]."""
+
+SLOWEST_S = 0.05
+"""Longest cycle of a bus through which an arm is driven, [s]; a sample that old trips a guard."""
 
 PATIENCE_S = 0.05
 """Time without a command after which the motors hold the arm by themselves, [s]."""
@@ -45,6 +51,8 @@ class DamiaoPlant(Plant):
     accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
     address_hint = "INTERFACE:CHANNEL[:FILE]"
     robots = {"leader": "openarm", "follower": "openarm"}
+    # that of the bus: more would only take time from it
+    tick_rate = 500.0
 
     def __init__(
         self,
@@ -55,8 +63,7 @@ class DamiaoPlant(Plant):
         placement: Placement | None = None,
         gravity: float = 9.81,
     ) -> None:
-        self.name, self.period_ns = name, round(1e9 / arm.rate)
-        self.actuated = robot.actuated
+        self.name, self.actuated = name, robot.actuated
         self._wire, self._model = wire, Arm.of(robot, placement or Placement(), gravity)
         self.driver = DamiaoDriver(
             arm, robot, wire, self._weight
@@ -68,17 +75,23 @@ class DamiaoPlant(Plant):
         self._recorded: tuple[Array, Array, Array] | None = None
         try:
             self.driver.connect()
+            cycle = self.driver.measure_cycle()
         except FarhandError:
             wire.close()
             raise
+        if not cycle < SLOWEST_S:
+            wire.close()
+            raise FileError(f"the CAN bus of {name} loses answers, or needs {SLOWEST_S} s for all")
+        self.period_ns = round(1e9 * max(1.0 / arm.rate, cycle))
+        # half a cycle from a motor to the program, one until the next, and half until the one after
+        self.loop_delay = 2.0 * max(1.0 / arm.rate, SLOWER_CYCLES * cycle)
         # the model may be compiled at its first use; that must not keep the motors waiting
         self._weight(self.driver.q)
         self._on = self._was_read = False
         self._latest = Latest(name, self._published())
         self.driver.on_answer = lambda: self._latest.put(self._published())
-        self.worker = Worker(f"{name} can", self._cycle, arm.rate)  #: the thread
-        with urgent():
-            self.worker.start()
+        self.worker = Worker(f"{name} can", self._cycle, 1e9 / self.period_ns)  #: the thread
+        self._start()
 
     @classmethod
     def open(
@@ -95,8 +108,12 @@ class DamiaoPlant(Plant):
             )
         arm = load_arm(file or robot.name)
         arm.check(robot)
-        wire = PythonCanWire(interface, channel, arm.bit_rate, arm.data_bit_rate)
+        wire = open_wire(interface, channel, arm.bit_rate, arm.data_bit_rate)
         return cls(name, arm, wire, robot, placement, gravity)
+
+    def _start(self) -> None:
+        with urgent():
+            self.worker.start()
 
     @property
     def fault(self) -> str | None:  # type: ignore[override]
@@ -129,7 +146,7 @@ class DamiaoPlant(Plant):
             while self._latest.get().number == number and time.monotonic() < end:
                 time.sleep(0.001)
         latest, sample, n = self._latest.get(), self._sample, self._n
-        sample.time_ns = now_ns - latest.age_ns(time.monotonic_ns())
+        sample.time_ns = now_ns - (self._wire.now_ns() - round(latest.value[-2]))
         sample.motion[:] = latest.value[: 2 * n]
         if self._recorded is not None:
             torque, heat, missed = self._recorded
@@ -139,7 +156,7 @@ class DamiaoPlant(Plant):
 
     def write(self, command: Command, now_ns: int) -> None:
         """Leave the command for the thread."""
-        self._asked = (type(command), command.value.copy(), time.monotonic_ns())
+        self._asked = (type(command), command.value.copy(), self._wire.now_ns())
 
     def close(self) -> None:
         """Switch the motors off and leave the bus."""
@@ -148,8 +165,8 @@ class DamiaoPlant(Plant):
         self._wire.close()
 
     def _published(self) -> Array:
-        driver = self.driver
-        numbers = driver.q, driver.v, driver.torque, driver.temperature, [driver.missed]
+        driver, now_ns = self.driver, self._wire.now_ns()
+        numbers = driver.q, driver.v, driver.torque, driver.temperature, [now_ns, driver.missed]
         return np.concatenate(numbers)
 
     def _cycle(self, now_ns: int) -> None:
@@ -162,7 +179,7 @@ class DamiaoPlant(Plant):
         kind, value, written_ns = self._asked or (Brake, None, 0)
         driven = kind is JointTorque and now_ns - written_ns < PATIENCE_S * 1e9
         answers = self.driver.answers
-        self.driver.cycle(value if driven else None, 2e-9 * self.period_ns)
+        self.driver.cycle(value if driven else None, self.loop_delay)
         # without an answer there is no new state: the sample grows old
         if self.driver.answers > answers:
             self._latest.put(self._published())

@@ -14,7 +14,8 @@ from typing import Protocol
 from farhand.errors import BadValue
 from farhand.plants.damiao.line import CanFrame
 from farhand.plants.damiao.simulated import SimulatedArm
-from farhand.plants.damiao.wires import open_bus
+from farhand.plants.damiao.slcan import decode_line, encode_line, split_lines
+from farhand.plants.damiao.wires import open_bus, to_message
 from farhand.plants.terminal import Terminal
 
 GROUP = "239.74.163.2"
@@ -26,10 +27,9 @@ IDLE_NS = 1_000_000
 MAX_BEHIND_NS = 50_000_000
 """How far the simulation may be behind the clock before it gives the time up, [ns]."""
 
-MAX_LINE = 256
-"""Bytes of a line without an end that are kept."""
 
-FD_LENGTHS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64)
+KNOWN = {"V": b"V1013\r", "N": b"NFARH\r", "F": b"F00\r"}
+"""Answers of a serial adaptor: version, serial number, state."""
 
 
 class Adaptor(Protocol):
@@ -72,17 +72,14 @@ class SlcanAdaptor:
             self._text += os.read(self._master, 1 << 16)
         except OSError:
             return []
-        *lines, rest = self._text.split(b"\r")
-        self._text = rest[-MAX_LINE:]
+        lines, self._text = split_lines(self._text)
         found = [self._obey(line) for line in lines]
         return [frame for frame in found if frame is not None]
 
     def write(self, frame: CanFrame) -> None:
         """A frame as a line, if a client has opened the channel."""
         if self._open:
-            kind = "b" if frame.fd else "t"
-            length = FD_LENGTHS.index(len(frame.data))
-            self._say(f"{kind}{frame.id:03X}{length:X}{frame.data.hex().upper()}\r".encode())
+            self._say(encode_line(frame))
 
     def close(self) -> None:
         """Remove the link and close the terminal."""
@@ -96,49 +93,33 @@ class SlcanAdaptor:
             pass
 
     def _obey(self, line: bytes) -> CanFrame | None:
-        kind, rest = line[:1].decode("latin-1"), line[1:].decode("latin-1")
-        if kind in ("O", "L"):
-            self._open = True
-        elif kind == "C":
-            self._open = False
-        elif kind == "V":
-            self._say(b"V1013\r")
-        elif kind == "N":
-            self._say(b"NFARH\r")
-        elif kind == "F":
-            self._say(b"F00\r")
+        kind = line[:1].decode("latin-1")
+        if kind in ("O", "L", "C"):
+            self._open = kind != "C"
+        elif kind in KNOWN:
+            self._say(KNOWN[kind])
         elif kind in ("t", "d", "b") and self._open:
             try:
-                length = FD_LENGTHS[int(rest[3], 16)]
-                data = bytes.fromhex(rest[4 : 4 + 2 * length])
-                if len(data) == length:
-                    return CanFrame(int(rest[:3], 16), data, kind != "t")
-            except (ValueError, IndexError):
-                pass
-            self._say(b"\a")
+                return decode_line(line)
+            except BadValue:
+                self._say(b"\a")
         elif kind not in ("", "S", "s", "Y", "Z", "T", "D", "B", "r", "R"):
             self._say(b"\a")
         return None
 
 
-class MulticastAdaptor:
-    """A group on the network that clients of python-can join as ``udp_multicast``.
+class BusAdaptor:
+    """A bus that python-can opens, such as ``virtual``: what is sent there is sent to the motors.
 
     Args:
-        group: its address.
+        interface: of python-can.
+        channel: of it.
     """
 
-    def __init__(self, group: str = "") -> None:
-        group = group or GROUP
-        try:
-            right = ipaddress.ip_address(group).is_multicast
-        except ValueError:
-            right = False
-        if not right:
-            raise BadValue(f"{group!r} is no multicast address: use one such as {GROUP}")
-        self.where = group
-        self._can, self._bus = open_bus("udp_multicast", group)
-        # the group returns what was sent to it
+    def __init__(self, interface: str, channel: str) -> None:
+        self.where = channel
+        self._can, self._bus = open_bus(interface, channel)
+        # some return what was sent to them
         self._own: deque[CanFrame] = deque(maxlen=256)
 
     def read(self, timeout: float) -> list[CanFrame]:
@@ -161,21 +142,31 @@ class MulticastAdaptor:
         return found
 
     def write(self, frame: CanFrame) -> None:
-        """Send a frame to the group."""
+        """Show a frame to clients."""
         self._own.append(frame)
-        self._bus.send(
-            self._can.Message(
-                arbitration_id=frame.id,
-                data=frame.data,
-                is_extended_id=False,
-                is_fd=frame.fd,
-                bitrate_switch=frame.fd,
-            )
-        )
+        self._bus.send(to_message(self._can, frame))
 
     def close(self) -> None:
-        """Leave the group."""
+        """Close the bus."""
         self._bus.shutdown()
+
+
+class MulticastAdaptor(BusAdaptor):
+    """A group on the network that clients of python-can join as ``udp_multicast``.
+
+    Args:
+        group: its address.
+    """
+
+    def __init__(self, group: str = "") -> None:
+        group = group or GROUP
+        try:
+            right = ipaddress.ip_address(group).is_multicast
+        except ValueError:
+            right = False
+        if not right:
+            raise BadValue(f"{group!r} is no multicast address: use one such as {GROUP}")
+        super().__init__("udp_multicast", group)
 
 
 ADAPTORS: dict[str, Callable[[str], Adaptor]] = {

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 import time
 from typing import Any, Protocol
 
 from farhand.errors import FileError, LinkError, Mismatch, describe_error
 from farhand.plants.damiao.line import CanFrame
 from farhand.plants.damiao.simulated import SimulatedArm
+from farhand.plants.damiao.slcan import SlcanWire
 
 INTERFACES = ("socketcan", "slcan", "udp_multicast", "virtual")
 """Interfaces of python-can that Farhand knows how to open; it passes others on as they are."""
@@ -15,14 +18,17 @@ INTERFACES = ("socketcan", "slcan", "udp_multicast", "virtual")
 FD_INTERFACES = ("socketcan", "udp_multicast", "virtual")
 """Those on which frames are FD frames."""
 
+IP_MULTICAST_ALL, IPV6_MULTICAST_ALL = 49, 29
+"""Options of Linux that Python does not name."""
+
 
 class Wire(Protocol):
     """A CAN interface: frames out, frames in, and the time."""
 
     fd: bool  #: whether frames are to be FD frames
 
-    def send(self, frame: CanFrame) -> None:
-        """Send a frame; LinkError if the interface refuses."""
+    def send(self, *frames: CanFrame) -> None:
+        """Send frames; LinkError if the interface refuses."""
 
     def receive(self, timeout: float) -> CanFrame | None:
         """The next frame, waited for at most ``timeout`` [s]."""
@@ -40,16 +46,19 @@ class VirtualWire:
     Args:
         arm: whose bus it is.
         fd: whether frames are FD frames.
+        host: time that the program needs for each frame, either way, [s].
     """
 
-    def __init__(self, arm: SimulatedArm, fd: bool = True) -> None:
-        self.arm, self.fd = arm, fd
+    def __init__(self, arm: SimulatedArm, fd: bool = True, host: float = 0.0) -> None:
+        self.arm, self.fd, self._host_ns = arm, fd, round(1e9 * host)
 
-    def send(self, frame: CanFrame) -> None:
-        """Hand a frame to the controller of the bus."""
+    def send(self, *frames: CanFrame) -> None:
+        """Hand frames to the controller of the bus."""
         if self.arm.host.off:
             raise LinkError("the CAN interface is bus-off: its frames were not acknowledged")
-        self.arm.send(frame)
+        for frame in frames:
+            self.arm.advance(self.arm.now_ns + self._host_ns)
+            self.arm.send(frame)
 
     def receive(self, timeout: float) -> CanFrame | None:
         """The next frame; simulates until it is there, or for ``timeout`` [s]."""
@@ -57,10 +66,14 @@ class VirtualWire:
         end_ns = arm.now_ns + round(1e9 * timeout)
         while not arm.received and arm.now_ns < end_ns:
             next_ns = arm.line.next_ns()
-            step_ns = arm.world.now_ns + arm.world.step_ns
-            due_ns = step_ns if next_ns is None else min(step_ns, max(next_ns, arm.now_ns + 1))
+            due_ns = arm.due_ns
+            if next_ns is not None:
+                due_ns = min(due_ns, max(next_ns, arm.now_ns + 1))
             arm.advance(min(end_ns, due_ns))
-        return arm.received.popleft()[1] if arm.received else None
+        if not arm.received:
+            return None
+        arm.advance(arm.now_ns + self._host_ns)
+        return arm.received.popleft()[1]
 
     def now_ns(self) -> int:
         """Time of the simulation, [ns]."""
@@ -94,17 +107,11 @@ class PythonCanWire:
         self.fd = interface in FD_INTERFACES
         self._can, self._bus = open_bus(interface, channel, bit_rate, data_bit_rate)
 
-    def send(self, frame: CanFrame) -> None:
-        """Send a frame."""
-        message = self._can.Message(
-            arbitration_id=frame.id,
-            data=frame.data,
-            is_extended_id=False,
-            is_fd=frame.fd,
-            bitrate_switch=frame.fd,
-        )
+    def send(self, *frames: CanFrame) -> None:
+        """Send frames."""
         try:
-            self._bus.send(message)
+            for frame in frames:
+                self._bus.send(to_message(self._can, frame))
         except (self._can.CanError, OSError) as error:
             raise LinkError(f"the CAN interface sends nothing: {describe_error(error)}") from None
 
@@ -131,6 +138,24 @@ class PythonCanWire:
         self._bus.shutdown()
 
 
+def open_wire(interface: str, channel: str, bit_rate: int, data_bit_rate: int) -> Wire:
+    """The bus of a real or served arm."""
+    if interface == "slcan":
+        return SlcanWire(channel, bit_rate)
+    return PythonCanWire(interface, channel, bit_rate, data_bit_rate)
+
+
+def to_message(can: Any, frame: CanFrame) -> Any:
+    """A frame as python-can has it; ``can`` is its module."""
+    return can.Message(
+        arbitration_id=frame.id,
+        data=frame.data,
+        is_extended_id=False,
+        is_fd=frame.fd,
+        bitrate_switch=frame.fd,
+    )
+
+
 def open_bus(
     interface: str, channel: str, bit_rate: int = 1_000_000, data_bit_rate: int = 5_000_000
 ) -> tuple[Any, Any]:
@@ -139,14 +164,26 @@ def open_bus(
         import can
     except ImportError:
         raise Mismatch("CAN needs python-can: pip install 'farhand[can]'") from None
-    options: dict[str, Any] = {}
-    if interface == "slcan":
-        # a virtual port answers at once; an adaptor's own start-up takes less than this
-        options |= {"bitrate": bit_rate, "sleep_after_open": 0.2}
-    elif interface in ("socketcan", "udp_multicast"):
-        options["fd"] = True
+    options: dict[str, Any] = {"fd": True} if interface in ("socketcan", "udp_multicast") else {}
     try:
-        return can, can.Bus(channel=channel, interface=interface, **options)
+        bus = can.Bus(channel=channel, interface=interface, **options)
+        if interface == "udp_multicast":
+            _only_own_group(bus.fileno(), channel)
     except (can.CanError, OSError, ValueError, ImportError) as error:
         text = f"cannot open the CAN bus {interface}:{channel}"
         raise FileError(f"{text}: {describe_error(error)}") from None
+    return can, bus
+
+
+def _only_own_group(file: int, group: str) -> None:
+    """Let a socket receive its own group, and not what any program on this machine has joined.
+
+    Else the motors of two simulated arms, in two groups, obey the commands for either.
+    """
+    six = ":" in group
+    family, level = (
+        (socket.AF_INET6, socket.IPPROTO_IPV6) if six else (socket.AF_INET, socket.IPPROTO_IP)
+    )
+    if sys.platform == "linux":
+        with socket.fromfd(file, family, socket.SOCK_DGRAM) as own:
+            own.setsockopt(level, IPV6_MULTICAST_ALL if six else IP_MULTICAST_ALL, 0)

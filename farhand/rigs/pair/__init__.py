@@ -20,6 +20,7 @@ from farhand.rigs.dual_arm.parts import numbers_of
 from farhand.rigs.pair.parts import (
     Arms,
     Pair,
+    allow_for_delay,
     gripped,
     hand_for,
     law_for,
@@ -62,6 +63,7 @@ def build(options: Options) -> Rig:
         plants |= {} if opened is None else {name: opened}
     if isinstance(parts.hand, ImpedanceHand):
         parts.hand.open = isinstance(plants.get("leader"), MirroredPlant)
+    allow_for_delay(shape, arms, plants)
     stations = {n: station(n, plants[n], arms, shape, world.step_ns, law) for n in roles}
     believed = [number for role in ROLES for number in numbers_of(arms.robots[role])]
     bridge = work.couple(

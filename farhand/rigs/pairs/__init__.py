@@ -24,7 +24,15 @@ from farhand.rigs import external_plants
 from farhand.rigs.coupled import ROLES, CoupledBuild
 from farhand.rigs.dual_arm.parts import numbers_of
 from farhand.rigs.pair import DEFAULT_LAW, DEFAULT_SCENARIO, surroundings
-from farhand.rigs.pair.parts import Arms, Pair, law_for, layer_scale, shaped, station
+from farhand.rigs.pair.parts import (
+    Arms,
+    Pair,
+    allow_for_delay,
+    law_for,
+    layer_scale,
+    shaped,
+    station,
+)
 from farhand.rigs.pair.scenarios import SCENARIOS as SCENARIOS
 from farhand.rigs.pairs.layout import PairSpec, from_text
 from farhand.rigs.rig import Options, Rig, RigParts, configure, post_scenario
@@ -184,6 +192,7 @@ def _stations(
 def _couple(work: CoupledBuild, tie: Tie, stations: dict[str, Station], parts: RigParts) -> Bridge:
     """The law between one follower and its leader."""
     ends = {role: stations[name] for role, name in tie.names.items()}
+    allow_for_delay(tie.shape, tie.arms, {role: one.plant for role, one in ends.items()})
     if isinstance(parts.hand, ImpedanceHand):
         parts.hand.open = isinstance(ends["leader"].plant, MirroredPlant)
     believed = [number for role in ROLES for number in numbers_of(tie.arms.robots[role])]
