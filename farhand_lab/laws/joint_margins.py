@@ -14,13 +14,12 @@ from __future__ import annotations
 import math
 import random
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from itertools import islice, product
 from pathlib import Path
 from typing import Any, Literal
 
-from farhand.analysis.stability.loop import WholeLoop
 from farhand.analysis.stability.operating_point import Point, operating_point
 from farhand.analysis.stability.spectrum import largest_stable, largest_stable_delay
 from farhand.analysis.stability.sweep import sweep
@@ -131,11 +130,7 @@ def predicted(cell: JointCell) -> float:
     if cell.question == "wall":
         onset = largest_stable(point.at_wall, *WALLS, points=20)
     else:
-
-        def with_gain(times: float) -> WholeLoop:
-            return replace(point.whole, law=point.reflecting(times))
-
-        onset = largest_stable(with_gain, *GAINS, points=20)
+        onset = largest_stable(point.at_force, *GAINS, points=20)
     return onset if 0.0 < onset < math.inf else math.nan
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from farhand.analysis.stability.loop import WholeLoop
 from farhand.analysis.stability.operating_point import Point
 from farhand.analysis.stability.spectrum import (
     is_calm,
@@ -126,12 +125,8 @@ def wall_limit(
 
 def force_limit(point: Point, high: float, points: int = 4, tolerance: float = 0.05) -> float:
     """How many times stronger the force at the hand could be, up to ``high``; 0 if it shakes."""
-    whole, steps = point.whole, _cycle_steps(point)
-
-    def with_scale(times: float) -> WholeLoop:
-        return replace(whole, law=point.reflecting(times))
-
-    return min(high, largest_stable(with_scale, 1.0, high, tolerance, points, BUMP, steps))
+    steps = _cycle_steps(point)
+    return min(high, largest_stable(point.at_force, 1.0, high, tolerance, points, BUMP, steps))
 
 
 @dataclass(frozen=True)
@@ -169,10 +164,7 @@ def remedies(point: Point, force_scale: float = 1.0, bump: float = BUMP) -> list
         limit, now = 2e3 * advised * whole.period, 2e3 * whole.delay * whole.period
         changes.append(Remedy("--delay", limit, now, "ms"))
 
-    def with_scale(times: float) -> WholeLoop:
-        return replace(whole, law=point.reflecting(times))
-
-    share = largest_stable(with_scale, 0.01, 1.0, 0.02, 12, bump, steps)
+    share = largest_stable(point.at_force, 0.01, 1.0, 0.02, 12, bump, steps)
     if 0.0 < share < 1.0:
         gentler = ADVISED_SHARE * share * force_scale
         changes.append(Remedy("law.mapping.force_scale", gentler, force_scale, "-"))

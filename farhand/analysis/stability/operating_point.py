@@ -95,8 +95,14 @@ class Point:
     hand: str  #: the assumed hand, in words
     axis: Array  #: into the wall, in world
     quantum: float  #: encoder step at the coarser of the two tools, [m]; 0 for none
-    reflecting: Callable[[float], LawTable]  #: the law with a multiple of the force at the hand
+    #: the law and its memory with a multiple of the force at the hand
+    reflecting: Callable[[float], tuple[LawTable, Memory | None]]
     linear: bool = True  #: whether the law is; otherwise this holds for small motions only
+
+    def at_force(self, times: float) -> WholeLoop:
+        """All joints with a multiple of the force at the hand."""
+        law, memory = self.reflecting(times)
+        return replace(self.whole, law=law, memory=memory)
 
     def at_wall(self, stiffness: float) -> WholeLoop:
         """All joints with another wall, [N/m]."""
@@ -171,14 +177,15 @@ def operating_point(
         follower, rates[1] = replace(follower, led=axes), inner.wrench_rate
         speed = world.placed[stations[1].name].robot.limits.velocity
         drive = _drive(stations[1], follower, inner, speed)
+    law_table, memory = view.reflecting(1.0)
     whole = WholeLoop(
         (leader, follower),
-        view.reflecting(1.0),
+        law_table,
         wall,
         period,
         ticks,
         cut_off,
-        memory=view.memory(),
+        memory=memory,
         observers=(rates[0], rates[1]),
         step=step,
         drives=(None, drive),
@@ -258,8 +265,8 @@ class _View:
         """The law along the axis."""
         return sample_law(self._law, *self._sides, self._axes[1])
 
-    def reflecting(self, times: float) -> LawTable:
-        """The law in all directions, with a multiple of the force at the hand."""
+    def reflecting(self, times: float) -> tuple[LawTable, Memory | None]:
+        """The law in all directions and its memory, with a multiple of the force at the hand."""
         self._law.mapping.force_scale = times * self._felt
         probed = probe_law(self._law, *self._sides, self._period)
         # Drop efforts that a passive joint would have to exert.
@@ -270,7 +277,10 @@ class _View:
         if self._led:
             wanted = probe_target(self._law, *self._sides, self._period)
             table[1] = [np.hstack([wanted, np.zeros((6, 12))]), np.zeros((6, 18))]
-        return table
+        memory = probe_memory(self._law, *self._sides, self._period)
+        if memory is not None:
+            memory = replace(memory, N=memory.N * self._drives[0][:, None])
+        return table, memory
 
     def linear(self) -> bool:
         """Whether the law is linear within a few millimetres."""
@@ -279,14 +289,6 @@ class _View:
             return True
         self._law.mapping.force_scale = self._felt
         return is_linear(self._law, *self._sides, self._period)
-
-    def memory(self) -> Memory | None:
-        """The law's memory, with the force at the hand as it is."""
-        self._law.mapping.force_scale = self._felt
-        memory = probe_memory(self._law, *self._sides, self._period)
-        if memory is None:
-            return None
-        return replace(memory, N=memory.N * self._drives[0][:, None])
 
     def tools(self, friction: float | None) -> list[LoopTool]:
         """Both tools along the axis."""
