@@ -288,7 +288,7 @@ class _View:
         if isinstance(self._law.mapping, PenMapping):
             return True
         self._law.mapping.force_scale = self._felt
-        return is_linear(self._law, *self._sides, self._period)
+        return is_linear(self._law, *self._sides, self._period, forces=self._led)
 
     def tools(self, friction: float | None) -> list[LoopTool]:
         """Both tools along the axis."""

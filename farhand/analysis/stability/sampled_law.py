@@ -141,8 +141,10 @@ def probe_target(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Array:
     return table
 
 
-def is_linear(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> bool:
-    """Whether a law's efforts rise with distance and force at the tools as they do near rest.
+def is_linear(law: Coupling, a: Side, b: Side, dt: float = 1e-3, forces: bool = False) -> bool:
+    """Whether a law's efforts rise with distance at the tools as they do near rest.
+
+    With ``forces``, also whether the leader's does with the force on the follower's tool.
 
     A dead band or a stop does not; a prediction from small changes then holds for small motions
     only. Arguments and errors: see :func:`probe_law`.
@@ -157,7 +159,7 @@ def is_linear(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> bool:
         far[:, direction] = np.concatenate(efforts)
     if not _alike(near, far):
         return False
-    if law.port.space == "joints":
+    if not forces:
         return True
     # A map of forces may bend what comes back.
     near = table[0][1][:3, 12:15]
