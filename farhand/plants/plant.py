@@ -138,6 +138,8 @@ class Plant(ABC):
     period_ns: int = 1_000_000  #: how often the device makes a new sample, [ns]
     #: from a measurement to the torque that answers it, on the device's own way there and back, [s]
     loop_delay: float = 0.0
+    #: rate at which a rig with it ticks, where the user names none, [Hz]; None for the rig's own
+    tick_rate: ClassVar[float | None] = None
     #: why the machine has switched itself off, or None; an attribute or a property
     fault: str | None = None
     #: the switchable errors of a simulated plant, or None
@@ -145,6 +147,10 @@ class Plant(ABC):
     #: standard deviation of the wrench sensor, [N] and [N·m]; NaN where unknown
     wrench_sigma: Array = np.full(6, np.nan)
     force_peak: float = math.inf  #: largest force of a haptic device, [N]
+    #: mean joint torque of the motors between the last two samples, [N·m]; None where a sample is
+    #: new in every tick, and made by the command before it
+    acted: Array | None = None
+    acted_time: float = 0.0  #: time between these samples, [s]; 0 if the last read had no new one
 
     @classmethod
     def open(

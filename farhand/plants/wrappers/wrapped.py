@@ -9,6 +9,7 @@ from typing import Any
 from farhand.errors import UnknownName
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Channels, Command, InnerLoop, Plant, Sample
+from farhand.spatial import Array
 from farhand.world.world import World
 
 FAULTS = ("nan-position", "nan-velocity", "nan-wrench", "frozen", "no-wrench")
@@ -37,6 +38,16 @@ class WrappedPlant(Plant):
     def force_peak(self) -> float:  # type: ignore[override]
         """Largest force of a haptic device, [N]."""
         return self._plant.force_peak
+
+    @property
+    def acted(self) -> Array | None:  # type: ignore[override]
+        """Mean joint torque of the motors between the last two samples, [N·m]."""
+        return self._plant.acted
+
+    @property
+    def acted_time(self) -> float:  # type: ignore[override]
+        """Time between these samples, [s]."""
+        return self._plant.acted_time
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -129,6 +140,7 @@ class MirroredPlant(WrappedPlant):
         self.plant = plant  #: the external plant
         self._port = world.ports[plant.name]
         world.externally_driven = True
+        world.mirrored.add(plant.name)
 
     def read(self, now_ns: int) -> Sample:
         """The plant's sample, copied to the world."""

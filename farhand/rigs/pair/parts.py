@@ -30,6 +30,7 @@ from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling import (
     Admittance,
     Coupling,
+    FourChannel,
     OpenArm,
     OpenArmFourChannel,
     PositionForce,
@@ -59,6 +60,7 @@ from farhand.world.joints import Fingers, HeldObject
 from farhand.world.world import Port
 
 ROLES = ("leader", "follower")
+NO_MACHINE = (SIMULATED, SIMULATED)
 HAND_FREQUENCY = 25.0
 """Frequency of a hand's spring with the tool it holds, [rad/s]: 1000 N/m at 1.6 kg; assumed."""
 
@@ -78,6 +80,10 @@ BRISK = 0.6
 FRICTION_HELP = 0.7
 """Share of a machine's friction that is fed forward: with gears of this kind it ran calmly, and
 friction varies from arm to arm by about as much as is left; assumed."""
+
+OBSERVER_SHARE = 0.1
+"""Share of an observer's time constant that the delay of a bus may have: at 0.4 the fingers of a
+Koch pair under four channels chattered, at 0.1 they were calm."""
 
 END_STOP_SLACK = 0.02
 """How far beyond a joint's limits a guard trips, but at most 2 % of its range; assumed, [rad]."""
@@ -227,6 +233,22 @@ class Arms:
         most: Array = 0.125 / self.delay / np.linalg.inv(arm.M).diagonal()
         return most
 
+    def lightness(self, shape: Pair) -> float:
+        """Smallest I ω + μ of the leader over that of the follower, at most 1, [-].
+
+        A lag that pulls the follower with ω would pull a lighter leader faster by the inverse, too
+        fast for the delay of a bus.
+        """
+        pairs = [self.models["leader"], self.models["follower"]]
+        if shape.space == "tool":
+            inertia = np.array([tool_inertia(model) for model in pairs])
+            own, other = inertia * shape.frequency + [_tool_viscous(model) for model in pairs]
+            return float(min(1.0, np.min(own[other > 0.0] / other[other > 0.0])))
+        leader, follower = (m.M.diagonal() * shape.frequency + m.viscous for m in pairs)
+        matrix = self.mapping(shape.frequency).matrix
+        felt = np.square(matrix).T @ follower
+        return float(min(1.0, np.min(leader[felt > 0.0] / felt[felt > 0.0])))
+
     def strongest(self, frequency: float) -> float:
         """Largest I ω + μ of the joints."""
         joints = self.mapping(frequency)
@@ -236,12 +258,14 @@ class Arms:
         """I ω + μ of the tools, reduced over both arms: translation and rotation."""
         inertia = [tool_inertia(model) for model in self.models.values()]
         viscous = [_tool_viscous(model) for model in self.models.values()]
+        limits = [(np.inf, np.inf)] * 2
+        if self.delay > 0.0:
+            limits = [_lightest(model, 0.125 / self.delay) for model in self.models.values()]
         found = []
         for axis in range(2):
-            most = 0.125 / self.delay if self.delay else np.inf
             a, b = (
-                min(i[axis] * frequency + mu[axis], i[axis] * most)
-                for i, mu in zip(inertia, viscous, strict=True)
+                min(i[axis] * frequency + mu[axis], most[axis])
+                for i, mu, most in zip(inertia, viscous, limits, strict=True)
             )
             found.append(a * b / (a + b) if a + b > 0.0 else 0.0)
         mobility = self.tool_mobility("leader") + self.tool_mobility("follower")
@@ -288,7 +312,7 @@ class Arms:
 
         A quarter of 4 m/h², the limit of a mass on a spring in explicit steps.
         """
-        return _lightest(self.models["follower"]) * shape.rate**2 / 25.0
+        return _lightest(self.models["follower"])[0] * shape.rate**2 / 25.0
 
     def _free_way(self) -> Array:
         """The direction in which both arms have room for their tools."""
@@ -316,6 +340,9 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
         elif not any(path == f"rig.{role}_robot" for path, _ in settings):
             name = external_plants.robot_for(plant, role, getattr(shape, f"{role}_robot"))
             setattr(shape, f"{role}_robot", name)
+    rates = [external_plants.tick_rate(getattr(shape, f"{role}_plant")) for role in ROLES]
+    if not any(path == "rig.rate" for path, _ in settings):
+        shape.rate = min([shape.rate, *(rate for rate in rates if rate is not None)])
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
     robots = {role: load_robot(name).edited(disable_contacts) for role, name in names.items()}
     for role, robot in robots.items():
@@ -379,6 +406,8 @@ def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
     if issubclass(law, Admittance):
         more |= {"mass": linear / omega, "inertia": angular / omega}
         more |= {"damping": 0.2 * linear, "rotational_damping": 0.2 * angular}
+    if issubclass(law, FourChannel) and (shape.leader_plant, shape.follower_plant) != NO_MACHINE:
+        more["lag_share"] = arms.lightness(shape)
     if issubclass(law, OpenArm | OpenArmFourChannel):
         names = {robot.name for robot in arms.robots.values()}
         more["published"] = names == {"openarm"} and shape.space == "joints"
@@ -420,7 +449,8 @@ def station(
         rest,
         period_ns,
         can_brake=Brake in plant.accepts,
-        assist=friction_help(robot, period_ns) if machine else None,
+        # a law with models compensates the friction itself, and twice would drive the arm
+        assist=friction_help(robot, period_ns) if machine and "models" not in law.needs else None,
         brakes_on_trip=machine,
     )
     if plant.loop_delay > 0.0:
@@ -428,7 +458,11 @@ def station(
         still.bandwidth = min(still.bandwidth, 0.25 / plant.loop_delay)
     # without torque sensors, what touches the joints is what explains the arm's momentum
     by_momentum = shape.space == "joints" or "observers" in law.needs
-    observer = MomentumObserver(arm, shape.observer_gain) if by_momentum else None
+    gain = shape.observer_gain
+    if plant.acted is not None:
+        # commands and samples are a cycle of the bus late each
+        gain = min(gain, OBSERVER_SHARE / (2e-9 * plant.period_ns))
+    observer = MomentumObserver(arm, gain) if by_momentum else None
     return Station(
         name or role,
         role,
@@ -540,10 +574,12 @@ def _resistance(mobility: Array) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _lightest(arm: Arm) -> float:
-    """Smallest mass that a tool shows along any axis, [kg]."""
-    J = arm.J[:3]
-    return 1.0 / max(float(np.linalg.eigvalsh(J @ np.linalg.solve(arm.M, J.T))[-1]), 1e-9)
+def _lightest(arm: Arm, factor: float = 1.0) -> tuple[float, float]:
+    """Smallest mass and inertia that a tool shows along and about any axis, [kg] and [kg·m²]."""
+    mobility = arm.J @ np.linalg.solve(arm.M, arm.J.T)
+    blocks = mobility[:3, :3], mobility[3:, 3:]
+    easiest = [max(float(np.linalg.eigvalsh(block)[-1]), 1e-9) for block in blocks]
+    return factor / easiest[0], factor / easiest[1]
 
 
 def _reach(arm: Arm, robot: Robot) -> float:
