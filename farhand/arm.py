@@ -150,9 +150,9 @@ class Arm:
             workspace.
         """
         body = self.body
-        if body is None or bounds.shape[1] != len(values):
+        if body is None:
             return 0
-        return int(take(values, bounds, body.links, body.parents, body.bodies, self.state))
+        return take(values, bounds, body.links, body.parents, body.bodies, self.state)
 
     def refresh(self) -> None:
         """Take masses and inertias from the model again, after they were changed."""

@@ -241,6 +241,8 @@ def take(
     values: Array, bounds: Array, links: Array, parents: Array, bodies: Array, state: Array
 ) -> int:
     """See :meth:`farhand.arm.Arm.take`."""
+    if bounds.shape[1] != len(values):
+        return 0
     off = 0.0
     for i in range(len(values)):
         share = (values[i] - bounds[0, i]) * bounds[1, i]

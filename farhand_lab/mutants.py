@@ -40,6 +40,9 @@ ROOT = Path(__file__).parents[1]
 OUT = Path("out") / "mutants"
 PAGE = Path("docs") / "results" / "mutants.md"
 EQUIVALENTS = Path("farhand_lab") / "mutants.toml"
+RESULTS = Path("farhand_lab") / "mutants.jsonl"
+"""Verdicts on mutants that are still there, kept so that samples of several runs add up."""
+
 FOLDERS = (
     *"coupling control mapping sensing friction safety link learning world loop".split(),
     *("arm.py", "kernels.py", "rigid_body.py"),
@@ -483,7 +486,7 @@ def files_for(mutant: Mutant, files: list[str]) -> list[str]:
     def rank(file: str) -> tuple[int, int]:
         text, name = (ROOT / file).read_text(), Path(file).stem.removeprefix("test_")
         fits = [name == stem, stem in name or name in stem, module in text, named.search(text)]
-        fits.append(Path(file).parent.name == path.parent.name)
+        fits.append(path.parent.name in (Path(file).parent.name, name))
         return next((place for place, fit in enumerate(fits) if fit), len(fits)), len(text)
 
     ranked = sorted(files, key=rank)
@@ -507,9 +510,15 @@ def equivalents() -> dict[tuple[str, str], str]:
 
 def kept() -> dict[str, dict[str, str]]:
     """Results of earlier runs by id of the mutant; the last counts."""
-    path = ROOT / OUT / "results.jsonl"
+    path = ROOT / RESULTS
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     return {row["id"]: row for row in rows}
+
+
+def earlier_runs() -> str:
+    """What the page says of runs whose single verdicts were not kept; it stays as it is."""
+    text = (ROOT / PAGE).read_text() if (ROOT / PAGE).exists() else ""
+    return "".join(text.partition("\n## Earlier runs\n")[1:])
 
 
 def share(jobs: int, work: Callable[[int], None]) -> None:
@@ -600,6 +609,7 @@ def main(arguments: list[str] | None = None) -> None:
     add("--limit", type=int, default=60, metavar="N", help="mutants per folder (60)")
     add("--resume", action="store_true", help="keep what was caught, or has no new tests")
     add("--by-name", action="store_true", help="find tests by names, not by the lines they reach")
+    add("--files", type=int, metavar="N", help="by name: only the N likeliest test files")
     add("--own", action="store_true", help=f"without the tests of {', '.join(FURTHER)}")
     add("--jobs", type=int, default=2, metavar="N", help="processes (2)")
     add("--seconds", type=float, default=60.0, help="time of all tests per mutant, [s] (60)")
@@ -631,7 +641,8 @@ def main(arguments: list[str] | None = None) -> None:
 
     def judge(number: int) -> None:
         for mutant in list(mutants)[number :: options.jobs]:
-            tests, seconds = files_for(mutant, files_of(mutants[mutant])), options.seconds
+            found = files_for(mutant, files_of(mutants[mutant]))
+            tests, seconds = found[: options.files], options.seconds
             if not options.by_name:
                 tests, seconds = tests_for(mutant, reached, options.seconds)
             names = [*tests, *(digest(test.partition("::")[0]) for test in tests)]
@@ -645,7 +656,7 @@ def main(arguments: list[str] | None = None) -> None:
                 verdict, by = benches[number].judge(mutant, tests, seconds)
             row = {"id": mutant.id, "verdict": verdict, "by": by, "key": key, "commit": commit}
             row["date"] = time.strftime("%Y-%m-%d", time.gmtime())
-            with (ROOT / OUT / "results.jsonl").open("a") as stream:
+            with (ROOT / RESULTS).open("a") as stream:
                 stream.write(json.dumps(row) + "\n")
             print(f"{verdict:10} {mutant.file}:{mutant.line} {mutant.after}  [{by}]", flush=True)
 
@@ -655,7 +666,10 @@ def main(arguments: list[str] | None = None) -> None:
     for path in filter(Path.exists, records):
         reached |= json.loads(path.read_text())
     share(options.jobs, judge)
-    (ROOT / PAGE).write_text(page(kept()))
+    present = {mutant.id for folder in FOLDERS for mutant in sources(folder)}
+    results = {id: row for id, row in sorted(kept().items()) if id in present}
+    (ROOT / RESULTS).write_text("".join(f"{json.dumps(row)}\n" for row in results.values()))
+    (ROOT / PAGE).write_text(page(results) + earlier_runs())
     print(f"the results are in {PAGE}")
 
 

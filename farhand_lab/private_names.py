@@ -110,8 +110,8 @@ TABLE = [
     PrivateName("farhand.rigs.youbot.startup", "YoubotStartup._last", "judge the mean error"),
     PrivateName("farhand.sensing.conditioner", "Conditioner._biased", "tare only once"),
     PrivateName("farhand.sensing.conditioner", "Conditioner._taken", "tare only once"),
-    PrivateName("farhand.world.ledger", "Ledger._noted", "count work with a wrong velocity"),
-    PrivateName("farhand.world.ledger", "Ledger._page_v", "count work with a wrong velocity"),
+    PrivateName("farhand.world.ledger", "Ledger._books", "count work with a wrong velocity"),
+    PrivateName("farhand.world.ledger", "Ledger._nv", "count work with a wrong velocity"),
 ]
 
 _LISTED = {(entry.module, entry.name) for entry in TABLE}

@@ -84,13 +84,14 @@ def calls() -> dict[str, tuple]:
     R = rotation_from_vector(rng.normal(size=3))
     path = HandPath([Move(0.0, 2.0, (0.1, 0.2, 0.3), (0.3, -0.2, 0.5)), Move(2.0, 1.0)])
     force = (arm.state, 6, rng.normal(size=6), np.zeros(6), True, rng.normal(size=(6, 6)))
-    touches, live = rng.normal(size=(3, 6)), rng.normal(size=12 * 5 + 10)
+    # two tools and five joints
+    touches, live = rng.normal(size=(3, 7)), rng.normal(size=12 * 5 + 2 * 5 + 3 * 12)
+    touches[:, 6] = 0, 1, 1
     spd = arm.M + np.eye(6)
     body = arm.body
     assert body is not None
-    pages = np.zeros((4, 70)), np.zeros((4, 3, 6)), np.zeros((4, 2, 5))
     axes = rng.normal(size=(2, 5, 3))
-    moves = np.array([[1, 2, 0, 0, 0], [0, 0, 1, 1, 2]])
+    moves = np.array([[0, 1, 2, 0, 0, 0], [2, 0, 0, 1, 1, 2]])
     return {
         "log": (rotation_log, R, np.zeros(3)),
         "terms": (rigid_body.terms, body.links, body.parents, body.bodies, arm.state),
@@ -101,7 +102,9 @@ def calls() -> dict[str, tuple]:
             laws.constraint_force,
             *force,
             *force[:4],
-            *rng.normal(size=(2, 6)),
+            True,
+            *rng.normal(size=(2, 12)),
+            np.zeros(12),
             rng.uniform(size=13),
             np.zeros((6, 6)),
             0.7,
@@ -112,58 +115,46 @@ def calls() -> dict[str, tuple]:
             arm.pose,
             np.concatenate([np.ones(3), R.reshape(9)]),
             arm.pose[::-1].copy(),
-            np.zeros(3),
-            np.zeros((3, 3)),
-            np.zeros(6),
-            np.zeros(6),
+            np.zeros(12),
+            np.zeros(12),
         ),
-        "error": (laws.pose_error, np.ones(3), R, np.ones(6), arm.pose, np.zeros(6), np.zeros(6)),
+        "error": (laws.pose_error, rng.normal(size=12), np.ones(6), arm.pose, np.zeros(12)),
+        "spring": (laws.spring_force, *rng.normal(size=(2, 2, 6)), np.zeros(6)),
         "hand": (
             world.hand_wrench,
             path.rows,
             1.1,
             path.pose,
-            rng.normal(size=12),
-            rng.uniform(size=12),
+            rng.normal(size=30),
             np.ones(3),
             R,
             np.ones(6),
-            np.zeros(6),
             np.zeros(6),
         ),
         "wall": (
             world.wall_force,
             np.ones(3),
             np.ones(6),
-            np.array([-1.0, 0, 0, 2, 3, 0.1]),
+            np.array([-1.0, 0, 0, 2, 3, 0.1, 0, 0]),
             np.zeros(6),
         ),
-        "step": (
-            world.begin_step,
+        "step": (world.begin_step, live, rng.normal(size=5), np.zeros(28), np.zeros(5)),
+        "work": (
+            world.end_step,
             live,
-            rng.normal(size=12),
             touches,
-            rng.normal(size=5),
-            2,
-            *pages,
-            np.zeros(5),
+            *rng.normal(size=(3, 5)),
+            5e-4,
+            rng.normal(size=28),
         ),
-        "touches": (
-            world.sum_touches,
-            touches,
-            np.array([0, 1, 1]),
-            rng.normal(size=12),
-            np.zeros(12),
-        ),
+        "touches": (world.sum_touches, touches, 5, live),
         "tools": (
             world.tool_motion,
             *axes,
-            moves,
             rng.normal(size=(3, 3)),
-            np.array([0, 2]),
             rng.normal(size=5),
-            np.zeros((12, 5)),
-            np.zeros(12),
+            moves,
+            live,
         ),
         "solve": (solve, spd, rng.normal(size=(6, 2))),
         "products": (products, spd, rng.normal(size=(6, 7))),

@@ -117,6 +117,11 @@ class RunMetrics(Gathered, ABC):
         residual = self.world.energy_residual()
         return {**work, "energy_balance_error": (abs(residual) / max(exchanged, MIN_ENERGY), "-")}
 
+    def coupled_share(self) -> float:
+        """Share of the run in which the first coupling was engaged, [-]."""
+        gain = self.history.signal("coupling", "engagement")[:, 0]
+        return float((gain > 0.0).mean()) if len(gain) else 0.0
+
 
 class Metrics(RunMetrics):
     """Tracking, force, energy and link numbers of a run with a leader and a follower.
@@ -198,6 +203,7 @@ class Metrics(RunMetrics):
             "tracking_error_max": (running["position"].measured, "m"),
             "tracking_error_rms": (running["position"].measured_rms, "m"),
             "rotation_error_max": (running["rotation"].measured if self._turns else None, "rad"),
+            "coupled_share": (self.coupled_share(), "-"),
             "hand_force_max": (running["hand"].measured, "N"),
             "contact_force_max": (running["contact"].measured, "N"),
             "hand_force_final": (self.final_force(self.driven), "N"),
@@ -231,7 +237,8 @@ class Metrics(RunMetrics):
         whole = abs(float(mapping.signs[-1])) * mapping.force_scale * object_
         slow = np.abs(self.history.signal("follower", "v")[:, -1]) < 2e-3
         size = min(len(hand), len(whole), len(slow))
-        held = slow[:size] & (object_[:size] > max(0.5 * object_.max(initial=0.0), self._dry()))
+        least = max(0.5 * object_.max(initial=0.0), self._dry())
+        held = slow[:size] & (object_[:size] > least) & self._gripped()
         share = hand[:size][held] / whole[:size][held] if mapping.force_scale and held.any() else []
         return values | {
             "gripper_error_max": (self._running["gripper"].measured, unit),
@@ -243,6 +250,11 @@ class Metrics(RunMetrics):
         """What the observer may take for an object: twice the gripper's dry friction."""
         placed = self.world.placed.get("follower")
         return 2.0 * float(placed.robot.compile().dof_frictionloss[-1]) if placed else 0.0
+
+    def _gripped(self) -> bool:
+        """Whether the simulated object was touched; that of a machine may have been."""
+        port = self.world.ports.get("follower")
+        return port is None or port.push is None or port.work.get("push") != 0.0
 
     def _reflection(self) -> float | None:
         """Force at the hand over that at the contact while the follower presses steadily."""
@@ -330,7 +342,7 @@ class SideMetrics(RunMetrics):
             f"{felt}_force_ripple": (self._ripple(), "N"),
             f"{side}_speed_max": (running["speed"].largest, "rad/s"),
             f"{side}_speed_final": (self.final_speed(side), "rad/s"),
-            "coupled_share": (self._coupled(), "-"),
+            "coupled_share": (self.coupled_share(), "-"),
             "energy_into_coupling": (self.bridge.end.energy, "J"),
             **self._energy(),
             **self._link(),
@@ -344,10 +356,6 @@ class SideMetrics(RunMetrics):
         wrench = self.history.signal(self.side, "wrench_measured_in_world")
         force = np.linalg.norm(wrench[times >= times[-1] - FINAL_S][:, :3], axis=1)
         return float(np.ptp(force))
-
-    def _coupled(self) -> float:
-        gain = self.history.signal("coupling", "engagement")[:, 0]
-        return float((gain > 0.0).mean()) if len(gain) else 0.0
 
     def _energy(self) -> Values:
         [port] = self.world.ports.values()

@@ -71,6 +71,21 @@ Seed = Annotated[int, Option("--seed", metavar="N", min=0, help="Seed of all ran
 Resume = Annotated[
     bool, Option("--resume", help="Continue the same work after Ctrl-C, with what it kept.")
 ]
+Publish = Annotated[
+    list[str] | None,
+    Option(
+        "--publish",
+        metavar="WHERE",
+        help="Show it live: ros2[://ROUTER], foxglove[:PORT] or rerun[:PORT]; repeatable.",
+    ),
+]
+PublishDrive = Annotated[
+    bool,
+    Option("--publish-drive", help="Let everybody whom --publish reaches drive, not only stop."),
+]
+PublishRate = Annotated[
+    float, Option("--publish-rate", metavar="HZ", help="Rate of every published topic at most.")
+]
 
 
 def pair_settings(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +17,9 @@ from farhand.cli.options import (
     Law,
     Layer,
     Port,
+    Publish,
+    PublishDrive,
+    PublishRate,
     RecordPath,
     ReportFolder,
     RigName,
@@ -118,6 +123,9 @@ def run(
     json: JsonPath = None,
     report: ReportFolder = None,
     parameters: ListParameters = False,
+    publish: Publish = None,
+    publish_drive: PublishDrive = False,
+    publish_rate: PublishRate = 100.0,
 ) -> int:
     """Run a rig and print how well it did.
 
@@ -135,12 +143,16 @@ def run(
     within("--delay", delay, 0.0, 10_000.0, "ms")
     within("--jitter", jitter, 0.0, 5_000.0, "ms")
     within("--loss", loss, 0.0, 1.0)
+    within("--publish-rate", publish_rate, 1.0, 10_000.0, "Hz")
     check_core(core)
     check_run_files(json, report, record)
     named = {plant.partition(":")[0] for plant in (leader, *(follower or [])) if plant}
     machines = named & plugins.found("farhand.plants").keys()
-    # machines know no virtual time
-    virtual = headless and clock != "wall" and not (machines and clock is None)
+    # neither machines nor people who watch know virtual time
+    real = bool(machines or publish) and clock is None
+    virtual = headless and clock != "wall" and not real
+    if publish and virtual:
+        raise BadValue("--publish needs --clock wall: viewers show a session in real time")
     if core is not None and virtual:
         raise BadValue("--core needs --clock wall: in virtual time no loop stays on a core")
     if name is not None and virtual:
@@ -149,12 +161,14 @@ def run(
     # What takes seconds: the imports too, where the disk is slow
     with Bar(f"preparing {rig}"):
         from farhand.loop.clock import VirtualClock, WallClock
+        from farhand.publishing import parse_destination
         from farhand.rigs import Options
         from farhand.rigs.rig import SEVERAL
         from farhand.running.serving import NamedSession
 
         # Refused before anything is built
-        served = None if name is None else NamedSession(name)
+        served = NamedSession(name or f"published-{os.getpid()}") if name or publish else None
+        destinations = [parse_destination(text) for text in publish or []]
         options = Options(
             law, layer, scenario, seed, delay, jitter, loss, settings=parse_settings(settings)
         )
@@ -170,16 +184,17 @@ def run(
             if space is not None:
                 options.settings.append(("rig.space", space))
         built = _build(rig, options, chosen)
+    stack = ExitStack()
     try:
         _check_coupling(built)
         if parameters:
             list_parameters(built, json)
             return 0
-        ends = headless and served is None
+        ends = headless and name is None
         length = seconds if seconds is not None else built.scenario.seconds if ends else None
         post_commands(built, at or [], length)
         with Bar("predicting whether it shakes"):
-            from farhand.running.page import run_rig
+            from farhand.running.page import publishing, run_rig
 
             margin = _margin(built)
         if margin is not None:
@@ -191,7 +206,11 @@ def run(
         page_at = None if headless else (host, port)
         if served is not None:
             served.open(built)
+        if name is not None:
             say(f"{rig} is served as {name}: farhand.client.attach({name!r}) (ends with Ctrl-C)")
+        if served is not None and destinations:
+            where = (destinations, publish_drive, publish_rate)
+            stack.enter_context(publishing(built, served.name, *where))
         built, outcome = run_rig(
             built,
             length,
@@ -206,6 +225,7 @@ def run(
         )
         return _conclude(built, outcome, json, report, record)
     finally:
+        stack.close()
         if served is not None:
             served.close()
         built.close()

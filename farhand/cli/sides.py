@@ -14,6 +14,9 @@ from farhand.cli.options import (
     Law,
     Layer,
     Port,
+    Publish,
+    PublishDrive,
+    PublishRate,
     RecordPath,
     RigName,
     ScenarioName,
@@ -71,6 +74,9 @@ def _command(side: str, help: str) -> Callable[..., int]:
         patience: Patience = 10.0,
         link_name: LinkName = "link",
         zenoh_config: ZenohConfig = None,
+        publish: Publish = None,
+        publish_drive: PublishDrive = False,
+        publish_rate: PublishRate = 100.0,
     ) -> int:
         from farhand.running.side import SideOptions, run_side
 
@@ -94,6 +100,9 @@ def _command(side: str, help: str) -> Callable[..., int]:
             patience=patience,
             link_name=link_name,
             zenoh_config=zenoh_config,
+            publish=publish or [],
+            publish_drive=publish_drive,
+            publish_rate=publish_rate,
         )
         return run_side(options)
 

@@ -4,6 +4,7 @@ from farhand import plugins
 from farhand.coupling.admittance import Admittance
 from farhand.coupling.coupling import NEEDS, PROPERTIES, Coupling
 from farhand.coupling.four_channel import FourChannel, FourChannelSensorless
+from farhand.coupling.input_gated import InputGated
 from farhand.coupling.none import NoCoupling
 from farhand.coupling.openarm import OpenArm
 from farhand.coupling.openarm_four_channel import OpenArmFourChannel
@@ -22,6 +23,7 @@ LAWS: dict[str, type[Coupling]] = {
         NoCoupling,
         Unilateral,
         PositionPosition,
+        InputGated,
         PositionForce,
         FourChannel,
         FourChannelSensorless,
@@ -43,6 +45,7 @@ __all__ = [
     "Admittance",
     "Coupling",
     "Effort",
+    "InputGated",
     "FourChannel",
     "FourChannelSensorless",
     "NoCoupling",

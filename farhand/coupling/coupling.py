@@ -50,6 +50,7 @@ class Coupling(ABC):
             :class:`~farhand.mapping.WorkspaceMapping`, or from joints to joints, a
             :class:`~farhand.mapping.joint_map.JointMapping`.
         port: what the mapping couples: the tools, or the joints.
+        motion: the following two in one array.
         error: how far the follower is from the mapped leader at the last step, e = [p_t − p_b;
             log(R_t R_bᵀ)] or q_t − q_b, [m], [rad].
         rate: velocity of the mapped leader minus the follower's, [m/s] and [rad/s].
@@ -65,7 +66,8 @@ class Coupling(ABC):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         self.port = port_of(self.mapping)
-        self.error, self.rate = np.zeros(self.port.size), np.zeros(self.port.size)
+        self.motion = np.zeros(2 * self.port.size)
+        self.error, self.rate = self.motion[: self.port.size], self.motion[self.port.size :]
 
     @abstractmethod
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
@@ -85,7 +87,7 @@ class Coupling(ABC):
 
     def measure(self, a: Side, b: Side) -> None:
         """Compute ``error`` and ``rate``; every law's step begins with it."""
-        self.port.compare(self.mapping, a, b, self.error, self.rate)
+        self.port.compare(self.mapping, a, b, self.motion)
 
     def require(self, available: frozenset[str] | set[str], who: str = "this rig does") -> None:
         """Refuse to run where something the law needs is missing; ``who`` does not have it."""

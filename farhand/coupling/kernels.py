@@ -10,60 +10,56 @@ from farhand.spatial import Array
 
 
 @compiled
-def pose_error(
-    position: Array, rotation: Array, twist: Array, pose: Array, error: Array, rate: Array
-) -> None:
+def pose_error(target: Array, twist: Array, pose: Array, motion: Array) -> None:
     """How far a tool is from its target, [p_t − p; log(R_t Rᵀ)], and the difference of the twists.
 
     Args:
-        position: of the target, [m].
-        rotation: of the target, 3 × 3.
+        target: position, [m], and rotation (row by row) of the target.
         twist: of the target, [m/s] and [rad/s].
         pose: of the tool: position, rotation (column by column) and twist.
-        error: result, [m] and [rad].
-        rate: result, [m/s] and [rad/s].
+        motion: result: error, [m] and [rad], and its rate, [m/s] and [rad/s].
     """
     D = np.empty((3, 3))
     for i in range(3):
-        error[i] = position[i] - pose[i]
+        motion[i] = target[i] - pose[i]
+        a, b, c = target[3 + 3 * i], target[4 + 3 * i], target[5 + 3 * i]
         for j in range(3):
-            D[i, j] = (
-                rotation[i, 0] * pose[3 + j]
-                + rotation[i, 1] * pose[6 + j]
-                + rotation[i, 2] * pose[9 + j]
-            )
-    rotation_log(D, error[3:])
+            D[i, j] = a * pose[3 + j] + b * pose[6 + j] + c * pose[9 + j]
+    rotation_log(D, motion[3:])
     for i in range(6):
-        rate[i] = twist[i] - pose[12 + i]
+        motion[6 + i] = twist[i] - pose[12 + i]
 
 
 @compiled
-def follow(
-    leader: Array,
-    offsets: Array,
-    follower: Array,
-    position: Array,
-    rotation: Array,
-    error: Array,
-    rate: Array,
-) -> None:
+def follow(leader: Array, offsets: Array, follower: Array, target: Array, motion: Array) -> None:
     """The follower's target p_a + Δp, R_a ΔR in a workspace that is neither turned nor scaled.
 
     Args:
         leader: position, rotation (column by column) and twist of its tool.
         offsets: Δp, and ΔR row by row.
         follower: position, rotation and twist of its tool.
-        position: result: of the target, [m].
-        rotation: result: of the target, 3 × 3.
-        error: result, as of :func:`pose_error`, [m] and [rad].
-        rate: result, [m/s] and [rad/s].
+        target: result: position, [m], and rotation (row by row) of the target.
+        motion: result, as of :func:`pose_error`.
     """
     for i in range(3):
-        position[i] = leader[i] + offsets[i]
+        target[i] = leader[i] + offsets[i]
         a, b, c = leader[3 + i], leader[6 + i], leader[9 + i]
         for j in range(3):
-            rotation[i, j] = a * offsets[3 + j] + b * offsets[6 + j] + c * offsets[9 + j]
-    pose_error(position, rotation, leader[12:], follower, error, rate)
+            target[3 + 3 * i + j] = a * offsets[3 + j] + b * offsets[6 + j] + c * offsets[9 + j]
+    pose_error(target, leader[12:], follower, motion)
+
+
+@compiled
+def spring_force(gains: Array, motion: Array, wrench: Array) -> None:
+    """K e + D ė.
+
+    Args:
+        gains: diagonals of K and D, one below the other.
+        motion: e and ė, likewise.
+        wrench: result, [N] and [N·m].
+    """
+    for i in range(len(wrench)):
+        wrench[i] = gains[0, i] * motion[0, i] + gains[1, i] * motion[1, i]
 
 
 @compiled
@@ -142,8 +138,10 @@ def constraint_force(
     nq_b: int,
     wrench_b: Array,
     external_b: Array,
-    error: Array,
-    rate: Array,
+    straight: bool,
+    offsets: Array,
+    target: Array,
+    motion: Array,
     gains: Array,
     gamma: Array,
     back: float,
@@ -162,20 +160,26 @@ def constraint_force(
         nq_b: of the follower.
         wrench_b: of the follower.
         external_b: of the follower.
-        error: mapped leader minus follower, [m] and [rad].
-        rate: its rate, [m/s] and [rad/s].
+        straight: whether to find the error first, as :func:`follow` does.
+        offsets: as :func:`follow` takes them.
+        target: result, if so.
+        motion: error, mapped leader minus follower, [m] and [rad], and its rate.
         gains: diagonals of K_p and K_d, and ρ.
         gamma: result: Γ, 6 × 6.
         back: how strongly the hand feels it.
         efforts: result: u, then −u times ``back``, which is of use where the workspace is not
             turned, [N] and [N·m].
     """
+    if straight:
+        n_a, n_b = len(external_a), len(external_b)
+        pose_a, pose_b = state_a[nq_a + n_a :], state_b[nq_b + n_b :]
+        follow(pose_a[:18], offsets, pose_b[:18], target, motion)
     gamma_b, A_a, A_b = np.empty((6, 6)), np.empty(6), np.empty(6)
     tool_terms(state_a, nq_a, wrench_a, external_a, turned, scale, gamma, A_a)
     tool_terms(state_b, nq_b, wrench_b, external_b, False, scale, gamma_b, A_b)
     wanted = np.empty((6, 1))
     for i in range(6):
-        wanted[i, 0] = A_b[i] - A_a[i] + gains[6 + i] * rate[i] + gains[i] * error[i]
+        wanted[i, 0] = A_b[i] - A_a[i] + gains[6 + i] * motion[6 + i] + gains[i] * motion[i]
         for j in range(6):
             gamma[i, j] += gamma_b[i, j]
     found = damped(gamma, wanted, gains[12])

@@ -112,18 +112,16 @@ class ToolPort:
         """Make the present poses the ones that belong together."""
         mapping.capture(a.position, a.rotation, b.position, b.rotation)
 
-    def compare(
-        self, mapping: WorkspaceMapping, a: Side, b: Side, error: Array, rate: Array
-    ) -> None:
-        """Errors [p_t − p_b; log(R_t R_bᵀ)] and twists."""
-        if mapping.plain and type(mapping).forward is WorkspaceMapping.forward:
+    def compare(self, mapping: WorkspaceMapping, a: Side, b: Side, motion: Array) -> None:
+        """Error [p_t − p_b; log(R_t R_bᵀ)] and its rate, one after the other, into ``motion``."""
+        if mapping.straight:
             # the same in one call, because a tick has no time for more
-            mapping.take(a.position, a.rotation, a.twist)
-            position, rotation = mapping.position, mapping.rotation
-            follow(a.pose, mapping.offsets, b.pose, position, rotation, error, rate)
+            if mapping.twist is not a.twist:
+                mapping.take(a.position, a.rotation, a.twist)
+            follow(a.pose, mapping.offsets, b.pose, mapping.target, motion)
             return
         mapping.forward(a.position, a.rotation, a.twist)
-        pose_error(mapping.position, mapping.rotation, mapping.twist, b.pose, error, rate)
+        pose_error(mapping.target, mapping.twist, b.pose, motion)
 
     def spread(self, linear: Any, angular: Any, leader: bool = False) -> Array:
         """One number per axis of the follower's (or the leader's) port, by its kind."""
@@ -190,11 +188,11 @@ class JointPort:
         """Make the present joint positions the ones that belong together."""
         mapping.capture(a.q, b.q)
 
-    def compare(self, mapping: JointMapping, a: Side, b: Side, error: Array, rate: Array) -> None:
+    def compare(self, mapping: JointMapping, a: Side, b: Side, motion: Array) -> None:
         """Errors q_t − q_b and their rates."""
         mapping.forward(a.q, a.v)
-        np.subtract(mapping.q, b.q, error)
-        np.subtract(mapping.v, b.v, rate)
+        np.subtract(mapping.q, b.q, motion[: self.size])
+        np.subtract(mapping.v, b.v, motion[self.size :])
 
     def spread(self, linear: Any, angular: Any, leader: bool = False) -> Array:
         """By slide or hinge, each times the joint's weight."""

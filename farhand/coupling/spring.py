@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from farhand.coupling.coupling import Coupling
+from farhand.coupling.kernels import spring_force
 from farhand.coupling.port import TOOL, Port
 from farhand.parameters import parameter
 
@@ -40,25 +41,25 @@ class Spring:
 
     def suit(self, port: Port) -> None:
         """Pull at this port."""
-        self._port, self.wrench, self._damped = port, np.zeros(port.size), np.zeros(port.size)
+        self._port, self.wrench = port, np.zeros(port.size)
+        self._gains, self._motion = np.zeros((2, port.size)), np.zeros((2, port.size))
         self.refresh()
 
     def refresh(self) -> None:
         """Stack the gains."""
-        self._K = self._port.spread(self.stiffness, self.rotational_stiffness)
-        self._D = self._port.spread(self.damping, self.rotational_damping)
+        stiffness = self._port.spread(self.stiffness, self.rotational_stiffness)
+        self.gains(stiffness, self._port.spread(self.damping, self.rotational_damping))
 
     def gains(self, stiffness: Array, damping: Array) -> None:
         """Pull with one stiffness and damping per axis, until the next refresh."""
-        self._K, self._D = stiffness, damping
+        self._gains[0], self._gains[1] = stiffness, damping
 
     def pull(self, error: Array, rate: Array) -> Array:
         """The wrench on the follower for an error and its rate; the array is reused."""
-        wrench = self.wrench
-        np.multiply(self._K, error, out=wrench)
-        np.multiply(self._D, rate, out=self._damped)
-        wrench += self._damped
-        return wrench
+        # copied: what a user gives may be of any kind, and nothing is compiled in a tick
+        self._motion[0], self._motion[1] = error, rate
+        spring_force(self._gains, self._motion, self.wrench)
+        return self.wrench
 
 
 @dataclass

@@ -11,7 +11,6 @@ from farhand.coupling.constraint_terms import UNSCALED, Terms
 from farhand.coupling.coupling import Coupling, per_axis
 from farhand.coupling.kernels import constraint_force, damped
 from farhand.coupling.side import NO_WRENCH, Effort, Side
-from farhand.mapping import WorkspaceMapping
 from farhand.parameters import parameter
 from farhand.spatial import ORIENTATION_ERRORS, orientation_error
 
@@ -80,38 +79,43 @@ class VirtualConstraints(Coupling):
         """The constraint force: u on the follower, −u on the leader."""
         one, two = a.arm, b.arm
         assert one is not None and two is not None  # "models" is among the needs
-        self.measure(a, b)
         if self.port.space == "joints":
             return self._tie_joints(a, b, one, two)
-        if self.orientation != "rotvec":
+        mapping = self.mapping
+        # the error is found in the same call, where that is possible
+        straight, plain = mapping.straight and self.orientation == "rotvec", mapping.plain
+        if not straight:
+            self.measure(a, b)
             self.error[3:] = orientation_error(self.error[3:], self.orientation)
-        plain = self.mapping.plain
         constraint_force(
             one.state,
             one.nq,
             a.known_wrench if self.leader_wrench else NO_WRENCH,
             a.known_torque,
             not plain,
-            UNSCALED if plain else self.mapping.matrix,
+            UNSCALED if plain else mapping.matrix,
             two.state,
             two.nq,
             b.known_wrench if self.follower_wrench else NO_WRENCH,
             b.known_torque,
-            self.error,
-            self.rate,
+            straight,
+            mapping.offsets,
+            mapping.target,
+            self.motion,
             self._gains,
             self.gamma,
-            self.mapping.force_scale,
+            mapping.force_scale,
             self._efforts,
         )
         # other mappings bring forces back in other ways
-        if not plain or type(self.mapping) is not WorkspaceMapping:
-            self.mapping.back(self.multiplier, self._felt)
+        if not mapping.straight:
+            mapping.back(self.multiplier, self._felt)
             np.negative(self._felt, self._felt)
         return a.effort(self._felt), b.effort(self.multiplier)
 
     def _tie_joints(self, a: Side, b: Side, one: Arm, two: Arm) -> tuple[Effort, Effort]:
         """The same between joints, where Γ₁ = M₁⁻¹ and Γ₂ = M₂⁻¹."""
+        self.measure(a, b)
         if self._terms is None:
             self._terms = self.port.terms(one), self.port.terms(two)
         (first, second), S = self._terms, self.mapping.matrix

@@ -48,7 +48,7 @@ class ZenohWire:
         config: Path | None = None,
         name: str = "link",
     ) -> None:
-        zenoh = _library()
+        zenoh = library()
         if not name or set(name) & set("*$#?/ "):
             allowed = "letters, digits, - or _ and none of * $ # ? / or space"
             raise BadValue(f"link name {name!r} must have {allowed}")
@@ -72,7 +72,7 @@ class ZenohWire:
                 express=True,
             )
         except zenoh.ZError as error:
-            raise LinkError(f"Zenoh cannot open the link: {_one_line(error)}") from None
+            raise LinkError(f"Zenoh cannot open the link: {one_line(error)}") from None
 
     def _take(self, sample: Any) -> None:
         """Called by Zenoh's own thread."""
@@ -102,12 +102,17 @@ class ZenohWire:
         self._session.close()
 
 
-def _library() -> Any:
+def library() -> Any:
+    """Zenoh's package.
+
+    Raises:
+        Mismatch: it is not installed.
+    """
     try:
         import zenoh
     except ImportError:
         install = "pip install 'farhand[zenoh]'"
-        raise Mismatch(f"transport zenoh needs the package eclipse-zenoh: {install}") from None
+        raise Mismatch(f"this needs the package eclipse-zenoh: {install}") from None
     return zenoh
 
 
@@ -118,7 +123,7 @@ def _settings(zenoh: Any, path: Path | None) -> Any:
     try:
         return zenoh.Config.from_file(str(path))
     except zenoh.ZError as error:
-        raise BadValue(f"{path} is not a Zenoh configuration: {_one_line(error)}") from None
+        raise BadValue(f"{path} is not a Zenoh configuration: {one_line(error)}") from None
 
 
 def _refuse_deep(path: Path) -> None:
@@ -142,8 +147,9 @@ def _insert(settings: Any, path: str, value: object) -> None:
         settings.insert_json5(path, json.dumps(value))
     # Zenoh raises a type that it does not export.
     except Exception as error:
-        raise BadValue(f"Zenoh refuses {path} = {value}: {_one_line(error)}") from None
+        raise BadValue(f"Zenoh refuses {path} = {value}: {one_line(error)}") from None
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """What an error of Zenoh says, on one line."""
     return " ".join(str(error).split())[:200]

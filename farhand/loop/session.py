@@ -168,8 +168,8 @@ class Session:
         # whether all parts are due together: then their own times are brought up to date only when
         # somebody may look
         self._in_step, self._due_ns, self._made, self._began_ns = False, 0, 0, 0
-        # how long the physics of the last tick took [ns], and whether that was longer than its time
-        self._physics_ns, self._slow_physics = 0, False
+        # how long the physics of the last tick took, and the time that it simulated, [ns]
+        self._physics_ns, self._span_ns = 0, 0
         self._calls: tuple[Callable[[int], None], ...] = ()
         self._base_ns = min((part.period_ns for part in self.parts), default=0)
 
@@ -258,9 +258,8 @@ class Session:
             late_ns = self.clock.late_ns
             if late_ns > self._base_ns:
                 due_ns = self._fall_behind(due_ns, late_ns, end_ns)
-            span_ns, self.now_ns = due_ns - self.now_ns, due_ns
+            self._span_ns, self.now_ns = due_ns - self.now_ns, due_ns
             self._make(due_ns, late_ns)
-            self._slow_physics = self._physics_ns > max(span_ns, self._base_ns)
             self.ticks += 1
             if between is not None and due_ns >= pause_ns:
                 self._update_parts()
@@ -301,7 +300,8 @@ class Session:
         """Count an overrun, skip ticks by the policy; the time of the tick to make, [ns]."""
         base_ns, skipped = self._base_ns, 0
         missed = min(self.deadlines.missed(late_ns, base_ns), (end_ns - 1 - due_ns) // base_ns)
-        if missed and self._slow_physics and self.deadlines.catch_up_ns:
+        slow = self._physics_ns > max(self._span_ns, base_ns)
+        if missed and slow and self.deadlines.catch_up_ns:
             # Skipped ticks leave all their physics to one tick, which would be later still, and the
             # next one later again. A simulation slower than time goes on in slow motion instead.
             self.clock.slip(late_ns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -171,8 +172,9 @@ class Station:
         self._asked.effort = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
         # computed in place where it is published and commanded
         self._commanded = self.controller.record(stream)
-        self._mode = stream.channel("mode", 1, f"index of {', '.join(MODES)}")
-        self._age = stream.channel("sample_age", 1, "ns")
+        # a single number is written faster through a view of memory
+        self._mode: Any = stream.channel("mode", 1, f"index of {', '.join(MODES)}").data
+        self._age: Any = stream.channel("sample_age", 1, "ns").data
         if self.observer is not None:
             self._observed = stream.channel("wrench_observed_in_world", 6, "N, N·m", axes)
         self.plant.record(stream)
@@ -243,7 +245,11 @@ class Station:
             observer.reset()
             self._observed[:] = np.nan
             return None
-        observer.update(self._commanded, self.period_ns * 1e-9)
+        plant = self.plant
+        if plant.acted is None:
+            observer.update(self._commanded, self.period_ns * 1e-9)
+        elif plant.acted_time > 0.0:
+            observer.update(plant.acted, plant.acted_time, coarse=True)
         self._observed[:] = observer.wrench()
         return self._observed
 
@@ -288,9 +294,8 @@ class Station:
         """Whether the command holds numbers; torques are cut to the robot's limits on the way."""
         value = self._commanded
         if self._torque_limited:
-            guard, before = self.guard, self.guard.clipped
-            fits = guard.limit(value, now_ns)
-            self.side.cut = guard.cut if guard.clipped != before else None
+            fits = self.guard.limit(value, now_ns)
+            self.side.cut = self.guard.cut
             return fits
         if float(value.dot(value)) < math.inf:
             return True

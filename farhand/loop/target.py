@@ -49,6 +49,9 @@ FADE_S = 0.2
 HANDOVER_S = 0.6
 """Time in which the pull fades for a person: 50 N then change by 1.3 N in 10 ms at most, [s]."""
 
+GIVE_S = 1.0
+"""Time in which the pull fades in for a person, who needs about as long to let go; assumed, [s]."""
+
 PUSH_S = 0.02
 """How long a push must last to count, [s]."""
 
@@ -102,6 +105,10 @@ class StationTarget:
     )
     push: float = parameter(5.0, "N", "push of the hand that takes the arm", 0.1, 1e6)
     twist: float = parameter(0.5, "N·m", "moment of the hand that takes the arm", 0.01, 1e6)
+    # a person has a hand on it: the reduced speed of ISO 10218-1
+    leader_speed: float = parameter(
+        0.25, "m/s", "largest speed of the tool of a leader that follows", 0.01, 10.0
+    )
 
     def __post_init__(self, station: Station, session: Session) -> None:
         arm, limits = station.arm, station.guard.limits
@@ -192,7 +199,7 @@ class StationTarget:
         self.reference.stand(self._arm.position, self._arm.rotation)
         self._goal, self._pull, self._pushed = None, 0.0, 0.0
         self._tool_goal.stand(self._arm.position, self._arm.rotation)
-        self._lets_go, self._engagement.ramp = False, FADE_S
+        self._lets_go, self._engagement.ramp = False, GIVE_S if self.given else FADE_S
         self._engagement.engage()
         self._driving = True
 
@@ -281,7 +288,8 @@ class StationTarget:
         for leading in self._leading if self.given else ():
             if leading.was_engaged_again():
                 self._bound()
-            pace *= leading.pace(arm.J, playout.along(way), self.speed, self.rise)
+            fastest = playout.along(way)
+            pace *= leading.pace(arm.J, fastest, self.speed, self.rise, self.leader_speed)
         playout.step(way, self._dt, pace)
         arm.update(playout.q, playout.v)
         target.stand(arm.position, arm.rotation)
@@ -432,29 +440,37 @@ class LeaderFollowing:
         before, self._revision = self._revision, self._law.mapping.revision
         return before != self._revision
 
-    def pace(self, jacobian: Array, velocity: Array, share: float, rise: float) -> float:
+    def pace(
+        self, jacobian: Array, velocity: Array, share: float, rise: float, tool_speed: float
+    ) -> float:
         """How much of a velocity of the follower's joints the leader can follow, 0 to 1.
 
-        Not more than its joint speed limits allow, and than lets it stop before its ends.
+        Not more than its joint speed limits and that of its tool allow, and than lets it stop
+        before its ends.
 
         Args:
             jacobian: of the follower's tool.
             velocity: of its joints at full pace, [rad/s].
             share: of the speed limits.
             rise: time from that velocity to rest, [s].
+            tool_speed: largest of the leader's tool, [m/s].
         """
+        station, mapping = self._station, self._law.mapping
         engaged = self._bridge.a.contribution.gain
         if self._of_joints:
-            # within what narrow() allows
-            return engaged
-        station = self._station
-        twist = np.linalg.solve(self._law.mapping.matrix, jacobian @ velocity)
+            # their speeds and ends are within what narrow() allows
+            # each joint drives one other, so that the inverse of their scales is the way back
+            scales = np.square(mapping.matrix).sum(axis=1)
+            moved = (velocity / np.where(scales > 0.0, scales, 1.0)) @ mapping.matrix
+            return engaged * min(1.0, tool_speed / max(_length(station.arm.J[:3] @ moved), 1e-9))
+        twist = np.linalg.solve(mapping.matrix, jacobian @ velocity)
         moves = damped_inverse(station.arm.J, LEADER_DAMPING) @ twist
         size = np.maximum(np.abs(moves), 1e-9)
         low, high = kept_range(station)
         left = np.maximum(np.where(moves > 0.0, high - station.arm.q, station.arm.q - low), 0.0)
         stops = np.sqrt(2.0 * left / (rise * size))
         follows = min(1.0, float(stops.min()), float((share * self._speed / size).min()))
+        follows = min(follows, tool_speed / max(_length(twist[:3]), 1e-9))
         # where it is faster than predicted, as near a singular posture, the other waits
         fast = float(np.max(np.abs(station.arm.v) / self._speed))
         return engaged * follows * min(1.0, max(0.0, 3.0 * (0.9 - fast)))

@@ -346,7 +346,7 @@ class PenMapping(WorkspaceMapping):
         # half and quarter turns are exact
         near = np.round(A)
         self._A = np.where(np.abs(A - near) < 1e-9, near, A)
-        self._scale, self.plain = self.motion_scale, False
+        self._scale, self.plain, self.straight = self.motion_scale, False, False
         self._A_turn = rotation_from_vector(self.turn) @ self._A
         self.revision += 1
 

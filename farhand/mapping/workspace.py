@@ -45,7 +45,9 @@ class WorkspaceMapping:
 
     Attributes:
         plain: True when the workspace is neither turned nor scaled.
+        straight: True when it is plain, and no subclass maps in a way of its own.
         revision: counts changes of the map, so that an end of a link notices them.
+        target: the following two in one array, the rotation row by row.
         position: p_t at the last :meth:`forward`, [m].
         rotation: R_t at the last :meth:`forward`.
         twist: at the last :meth:`forward`, [m/s] and [rad/s].
@@ -60,7 +62,8 @@ class WorkspaceMapping:
     def __post_init__(self) -> None:
         #: Δp and ΔR row by row, as compiled functions take them
         self.offsets = np.array([0.0, 0.0, 0.0, *np.eye(3).reshape(9)])
-        self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
+        self.target, self.twist = self.offsets.copy(), np.zeros(6)
+        self.position, self.rotation = self.target[:3], self.target[3:].reshape(3, 3)
         self._A, self._scale, self.revision = np.eye(3), 1.0, 0
         self._leader: tuple[Array, Array] | None = None
         self.refresh()
@@ -132,6 +135,9 @@ class WorkspaceMapping:
         """Take the axes and the scale from the parameters."""
         self._A, self._scale = rotation_from_vector(self.axes), self.motion_scale
         self.plain = self._scale == 1.0 and not self.axes.any()
+        own = type(self)
+        ours = own.forward is WorkspaceMapping.forward and own.back is WorkspaceMapping.back
+        self.straight = self.plain and ours
         self.revision += 1
 
     def refresh(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -104,6 +105,19 @@ class Channels(Protocol):
         """A live array for one signal, with a label for each number or none."""
 
 
+@dataclass(frozen=True)
+class InnerLoop:
+    """The loop that a machine's drives close around its joints, as far as it is linear."""
+
+    stiffness: Array  #: of the joints, [N·m/rad], or per inertia, [1/s²]
+    damping: Array  #: of the joints, [N·m·s/rad], or per inertia, [1/s]
+    per_inertia: bool  #: whether both are per inertia: the drives know the arm's mass matrix
+    period: float  #: of the drives, [s]
+    late: float  #: from a state of the arm, over the bus, to its answer in the motors, mean, [s]
+    command_period: float  #: how often the drives take a command, [s]
+    wrench_rate: float = 0.0  #: of a low-pass on the measured wrench, [1/s]; 0: none
+
+
 class Plant(ABC):
     """Something that moves and can be commanded: the base of every plant, simulated or real.
 
@@ -133,6 +147,10 @@ class Plant(ABC):
     #: standard deviation of the wrench sensor, [N] and [N·m]; NaN where unknown
     wrench_sigma: Array = np.full(6, np.nan)
     force_peak: float = math.inf  #: largest force of a haptic device, [N]
+    #: mean joint torque of the motors between the last two samples, [N·m]; None where a sample is
+    #: new in every tick, and made by the command before it
+    acted: Array | None = None
+    acted_time: float = 0.0  #: time between these samples, [s]; 0 if the last read had no new one
 
     @classmethod
     def open(
@@ -156,6 +174,11 @@ class Plant(ABC):
     def parameters(self) -> dict[str, Any]:
         """What a user may set of the plant, by name: objects with parameters."""
         return {}
+
+    @property
+    def inner_loop(self) -> InnerLoop | None:
+        """The loop inside a machine that takes positions or velocities, or None if unknown."""
+        return None
 
     @abstractmethod
     def read(self, now_ns: int) -> Sample:

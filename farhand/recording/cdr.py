@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from farhand.errors import BadValue
+
 MESSAGE = 0x05
 """Opcode of a message record in an MCAP file."""
 
@@ -159,15 +161,81 @@ def log_content(t_ns: int, level: int, name: str, text: str) -> bytes:
     return _stamped(template.string("").string("").integer(0), t_ns)
 
 
+class CdrReader:
+    """Reads the fields of one message in their order.
+
+    Raises:
+        BadValue: the message ends too early, or is not plain CDR.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        if len(content) < len(_ENCAPSULATION) or content[0] or content[1] > 1:
+            raise BadValue("not a message in plain CDR")
+        self._content = content
+        self._order = "<" if content[1] else ">"
+        self._place = len(_ENCAPSULATION)
+
+    def integer(self, kind: str = "I") -> int:
+        """Read a number: ``I`` four bytes, ``B`` one."""
+        value: int = self._take(kind, 1)[0]
+        return value
+
+    def numbers(self, count: int) -> tuple[float, ...]:
+        """Read ``count`` float64 values."""
+        return self._take("d", count) if count else ()
+
+    def sequence(self) -> tuple[float, ...]:
+        """Read a sequence of float64."""
+        return self.numbers(self.integer())
+
+    def string(self) -> str:
+        """Read a string."""
+        (text,) = self._take("s", self.integer(), size=1)
+        return bytes(text).rstrip(b"\0").decode(errors="replace")
+
+    def strings(self) -> list[str]:
+        """Read a sequence of strings."""
+        return [self.string() for _ in range(self.integer())]
+
+    def header(self) -> str:
+        """Read a ``std_msgs/Header``; its frame."""
+        self.integer(), self.integer()
+        return self.string()
+
+    def _take(self, kind: str, count: int, size: int | None = None) -> tuple[Any, ...]:
+        size = struct.calcsize(kind) if size is None else size
+        self._place += -(self._place - len(_ENCAPSULATION)) % size
+        if self._place + size * count > len(self._content):
+            raise BadValue("the message ends too early")
+        values = struct.unpack_from(f"{self._order}{count}{kind}", self._content, self._place)
+        self._place += size * count
+        return values
+
+
 def read_event(content: bytes) -> tuple[str, str, str]:
     """Kind, text and data of a ``farhand_msgs/Event``."""
-    place, texts = len(_ENCAPSULATION) + 8, []
-    for _ in range(3):
-        place += -(place - len(_ENCAPSULATION)) % 4
-        (length,) = struct.unpack_from("<I", content, place)
-        texts.append(content[place + 4 : place + 3 + length].decode())
-        place += 4 + length
-    return texts[0], texts[1], texts[2]
+    fields = CdrReader(content)
+    fields.integer(), fields.integer()
+    return fields.string(), fields.string(), fields.string()
+
+
+def diagnostics_content(
+    t_ns: int, statuses: list[tuple[int, str, str, dict[str, str]]], hardware: str
+) -> bytes:
+    """A ``diagnostic_msgs/DiagnosticArray``.
+
+    Args:
+        t_ns: its time, [ns].
+        statuses: level (0 well, 1 warning, 2 error), name, message and values of each.
+        hardware: that they are about.
+    """
+    template = Template().header("").integer(len(statuses))
+    for level, name, message, values in statuses:
+        template.integer(level, "B").string(name).string(message).string(hardware)
+        template.integer(len(values))
+        for key, value in values.items():
+            template.string(key).string(value)
+    return _stamped(template, t_ns)
 
 
 def _stamped(template: Template, t_ns: int) -> bytes:

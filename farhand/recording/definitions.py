@@ -1,6 +1,10 @@
-"""ROS 2 message definitions: the standard ones a recording uses, and the few of Farhand's own."""
+"""ROS 2 message definitions: the standard ones that are used, and the few of Farhand's own."""
 
 from __future__ import annotations
+
+import hashlib
+import json
+import re
 
 _LINE = "=" * 80
 
@@ -56,6 +60,17 @@ DEFINITIONS = {
         "string file\nstring function\nuint32 line\n",
         ("builtin_interfaces/Time",),
     ),
+    "std_msgs/String": ("string data\n", ()),
+    "diagnostic_msgs/KeyValue": ("string key\nstring value\n", ()),
+    "diagnostic_msgs/DiagnosticStatus": (
+        "byte OK=0\nbyte WARN=1\nbyte ERROR=2\nbyte STALE=3\n"
+        "byte level\nstring name\nstring message\nstring hardware_id\nKeyValue[] values\n",
+        ("diagnostic_msgs/KeyValue",),
+    ),
+    "diagnostic_msgs/DiagnosticArray": (
+        "std_msgs/Header header\nDiagnosticStatus[] status\n",
+        ("std_msgs/Header", "diagnostic_msgs/DiagnosticStatus"),
+    ),
     "farhand_msgs/Event": (
         "# Something that happened once. kind: command, trip, mode, coupling, lost or note; "
         "data: JSON, may be empty.\n"
@@ -87,3 +102,56 @@ def full_name(name: str) -> str:
     """``geometry_msgs/msg/Pose`` for ``geometry_msgs/Pose``."""
     package, _, message = name.partition("/")
     return f"{package}/msg/{message}"
+
+
+# type_id of rosidl's type descriptions (REP 2016)
+_TYPE_IDS = {"uint8": 3, "int32": 6, "uint32": 7, "float64": 11, "bool": 15, "byte": 16}
+_TYPE_IDS |= {"string": 17}
+_NESTED, _ARRAY, _SEQUENCE = 1, 48, 144
+_FIELD = re.compile(r"([\w/]+)(\[(\d*)\])?\s+(\w+)(\s+[^=\s]+)?")
+
+
+def type_hash(kind: str, text: str) -> str:
+    """The hash (RIHS01) by which ROS 2 tells whether two sides mean the same message.
+
+    It is over names and types of the fields, and of the fields of all that is nested.
+
+    Args:
+        kind: short name, such as ``geometry_msgs/Pose``.
+        text: its definition with its dependencies, as :func:`definition` gives it.
+    """
+    own, *others = re.split(rf"{_LINE}\nMSG: (\S+)\n", text)
+    nested = dict(zip(others[::2], others[1::2], strict=True))
+    described = {
+        "type_description": _description(kind, own),
+        "referenced_type_descriptions": [
+            _description(name, nested[name]) for name in sorted(nested, key=full_name)
+        ],
+    }
+    return f"RIHS01_{hashlib.sha256(json.dumps(described).encode()).hexdigest()}"
+
+
+def _description(kind: str, text: str) -> dict[str, object]:
+    """What of a message goes into its hash: no comments, constants or default values."""
+    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
+    fields = [found.groups() for found in map(_FIELD.fullmatch, lines) if found]
+    described = [
+        {"name": name, "type": _field_type(kind, word, brackets, count)}
+        for word, brackets, count, name, _ in fields
+    ]
+    return {"type_name": full_name(kind), "fields": described}
+
+
+def _field_type(kind: str, word: str, brackets: str | None, count: str | None) -> dict[str, object]:
+    nested = ""
+    if word not in _TYPE_IDS:
+        nested = full_name(word if "/" in word else f"{kind.partition('/')[0]}/{word}")
+    number = _TYPE_IDS.get(word, _NESTED)
+    if brackets:
+        number += _ARRAY if count else _SEQUENCE
+    return {
+        "type_id": number,
+        "capacity": int(count or 0),
+        "string_capacity": 0,
+        "nested_type_name": nested,
+    }

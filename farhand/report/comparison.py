@@ -61,6 +61,8 @@ class Column(NamedTuple):
 FREE = Column("free_error_rms", "free", "mm", 1e3, "free")
 INERTIA = Column("felt_inertia", "inertia", "kg", 1.0, "shaken")
 CONTACT = Column("hard_contact_force", "contact", "N", 1.0, "hard")
+JOINTS = Column("free_joint_error_rms", "joints", "mrad", 1e3, "free")
+TORQUE = Column("hard_contact_torque", "torque", "N·m", 1.0, "hard")
 COLUMNS = (
     FREE,
     INERTIA,
@@ -87,10 +89,28 @@ LEGEND = (
     "that wall; settles: how soon; made: energy that the coupling gave out beyond what went in. "
     "–: never, or not defined"
 )
+LEGEND_OF_JOINTS = (
+    f"{LEGEND}. The law couples the joints. joints: rms length of their error in free motion; "
+    "torque: largest that the hard wall exerts on a joint; all else is measured at the tools"
+)
 
 STRIP, LANE = 0.95, 0.08
 """Where the crosses of the first law that was stopped stand, and how far below it those of the
 next, as fractions of the axes' height."""
+
+
+def columns_of(rows: list[Row]) -> tuple[Column, ...]:
+    """What the table shows: more where joints are coupled."""
+    return (JOINTS, TORQUE, *COLUMNS) if _of_joints(rows) else COLUMNS
+
+
+def legend_of(rows: list[Row]) -> str:
+    """What the columns are."""
+    return LEGEND_OF_JOINTS if _of_joints(rows) else LEGEND
+
+
+def _of_joints(rows: list[Row]) -> bool:
+    return any(JOINTS.of(row) is not None for row in _measured(rows))
 
 
 class End(NamedTuple):
@@ -106,7 +126,7 @@ class End(NamedTuple):
 def show_comparison(rows: list[Row]) -> None:
     """Print the table, what was refused, and what tripped."""
     show_table(_table(rows))
-    say(LEGEND, style="dim")
+    say(legend_of(rows), style="dim")
     for law, reason in _refused(rows).items():
         say(f"{law}: {reason}", style="dim")
     for law, delay, task, when, where, reason in _stops(rows):
@@ -119,10 +139,11 @@ def _table(rows: list[Row]) -> Table:
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("law", no_wrap=True)
-    for heading, unit in (("delay", "ms"), *((column.heading, column.unit) for column in COLUMNS)):
+    columns = columns_of(rows)
+    for heading, unit in (("delay", "ms"), *((column.heading, column.unit) for column in columns)):
         table.add_column(f"{heading}\n[dim]{unit}[/]", justify="right", no_wrap=True)
     for row in _measured(rows):
-        cells = ("trip" if c.task in row["stops"] else c.text(row) for c in COLUMNS)
+        cells = ("trip" if c.task in row["stops"] else c.text(row) for c in columns)
         table.add_row(row["law"], f"{row['delay']:g}", *cells)
     return table
 
@@ -134,10 +155,10 @@ def write_page(rig: str, rows: list[Row], folder: Path, style: str = "screen") -
     page = ReportPage(
         f"Laws on {rig}, side by side", f"{lead} Set: {changed}." if changed else lead
     )
-    headings = ("law", "delay [ms]", *(f"{c.heading} [{c.unit}]" for c in COLUMNS))
-    measured = _measured(rows)
-    table = [(row["law"], row["delay"], *(_cell(c, row) for c in COLUMNS)) for row in measured]
-    page.table(headings, table, LEGEND)
+    columns, measured = columns_of(rows), _measured(rows)
+    headings = ("law", "delay [ms]", *(f"{c.heading} [{c.unit}]" for c in columns))
+    table = [(row["law"], row["delay"], *(_cell(c, row) for c in columns)) for row in measured]
+    page.table(headings, table, legend_of(rows))
     stops = list(_stops(rows))
     if stops:
         stopped = ("law", "delay [ms]", "task", "time", "where", "reason")
@@ -200,9 +221,11 @@ def delay_figure(rows: list[Row], style: str) -> Figure:
     """Free-motion error and hard contact force over delay, one line per law."""
     figure, axes = _two_panels(style)
     delays = sorted({row["delay"] for row in rows})
+    error, press = (JOINTS, TORQUE) if _of_joints(rows) else (FREE, CONTACT)
+    of, kind = (" of the joints", "torque") if error is JOINTS else ("", "force")
     for ax, column, label, title in (
-        (axes[0], FREE, "free-motion error, rms [mm]", _closest(rows)),
-        (axes[1], CONTACT, "hard contact force [N]", _hardest(rows)),
+        (axes[0], error, f"free-motion error{of}, rms [{error.unit}]", _closest(rows, error)),
+        (axes[1], press, f"hard contact {kind} [{press.unit}]", _hardest(rows, press)),
     ):
         ends: list[End] = []
         laws = dict.fromkeys(row["law"] for row in rows)
@@ -219,7 +242,7 @@ def delay_figure(rows: list[Row], style: str) -> Figure:
                     _cross(ax, (delay, height), look["color"], f"{stop['time']:.1f} s", side)
             end = End(law, look["color"], values[-1], stops[mine[-1]["delay"]] is not None)
             ends.append(end._replace(height=height if any(stops.values()) else 1.0))
-        if column is FREE:
+        if column is error:
             plain_log_axis(ax)
         else:
             ax.set_ylim(bottom=0.0)
@@ -262,7 +285,7 @@ def _finish(ax: Axes, title: str, ends: list[End], style: str) -> None:
     ax.set_ylim(low, high)
     width, start = (46, -0.45) if style == "paper" else (56, 0.0)
     # A number stays with its unit
-    title = re.sub(r"(?<=\d) (?=(ms|mm|kg|N|N/m|Hz)\b)", "\N{NO-BREAK SPACE}", title)
+    title = re.sub(r"(?<=\d) (?=(ms|mm|mrad|kg|N|N/m|N·m|Hz)\b)", "\N{NO-BREAK SPACE}", title)
     text = "\n".join(textwrap.wrap(title, width, break_on_hyphens=False))
     ax.set_title(text, loc="left", x=start, fontsize="medium", fontweight="bold")
     labels = []
@@ -290,22 +313,23 @@ def _cross(ax: Axes, at: tuple[float, float], colour: str, text: str, ha: str) -
     ax.annotate(text, at, (-7 if ha == "right" else 7, 0), xycoords=place, ha=ha, **look)
 
 
-def _closest(rows: list[Row]) -> str:
+def _closest(rows: list[Row], column: Column) -> str:
     """Which law tracks best, at the smallest delay and at the largest."""
     said = []
     for delay in dict.fromkeys((min(row["delay"] for row in rows), max(r["delay"] for r in rows))):
         values = {
             row["law"]: value
             for row in rows
-            if row["delay"] == delay and (value := FREE.of(row)) is not None
+            if row["delay"] == delay and (value := column.of(row)) is not None
         }
         if values:
             best = min(values, key=lambda law: values[law])
-            said.append(f"{best} at {delay:g} ms ({number(values[best], resolution=1e-3)} mm)")
+            off = f"{number(values[best], resolution=1e-3)} {column.unit}"
+            said.append(f"{best} at {delay:g} ms ({off})")
     return f"Closest in free motion: {', '.join(said)}" if said else "No free motion"
 
 
-def _hardest(rows: list[Row]) -> str:
+def _hardest(rows: list[Row], column: Column) -> str:
     """Which laws a guard stops in hard contact, or that it stops none."""
     stopped: dict[str, list[str]] = {}
     for row in rows:
@@ -314,11 +338,11 @@ def _hardest(rows: list[Row]) -> str:
     if stopped:
         cases = (f"{law} at {' and '.join(delays)} ms" for law, delays in stopped.items())
         return f"At the hard wall a guard stops {', '.join(cases)}"
-    forces = [force for row in rows if (force := CONTACT.of(row)) is not None]
+    forces = [force for row in rows if (force := column.of(row)) is not None]
     if not forces:
         return "No hard contact"
     low, high = number(min(forces)), number(max(forces))
-    return f"No law is stopped at the hard wall: the contact holds at {low} to {high} N"
+    return f"No law is stopped at the hard wall: the contact holds at {low} to {high} {column.unit}"
 
 
 def _lightest(rows: list[Row]) -> str:

@@ -56,6 +56,8 @@ def write_report(rig: Rig, result: Result, folder: Path) -> Path:
     if result["trips"]:
         rows = [(f"{t['time']:.3f} s", t["where"], t["kind"], t["reason"]) for t in result["trips"]]
         page.table(("time", "where", "kind", "reason"), rows, "Trips: what stopped the arms")
+    if result["hints"]:
+        page.table(("what the numbers do not say",), [(hint,) for hint in result["hints"]])
     _add_film(page, rig)
     for plot in plots_of(rig, result):
         page.figure(figure_of(plot, rig, result), plot.title)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.coupling import VirtualConstraints
 from farhand.link.line import Line
 from farhand.loop.session import Session
 from farhand.realtime import Grant
+from farhand.report.hints import hints
 from farhand.report.numbers import number
 from farhand.report.output import say, show_values, stdout
 from farhand.rigs import Rig
@@ -24,10 +24,6 @@ Result = dict[str, Any]
 
 PERCENTILES = {"p50": "median", "p99": "p99", "p999": "p99.9", "max": "max"}
 """Columns of the timing table: name in the numbers, heading."""
-
-
-MIN_FRICTION_ERROR_M = 5e-3
-"""Tracking error from which on the dry friction of the joints is named as a cause, [m]."""
 
 
 class Numbers:
@@ -81,6 +77,7 @@ def result_of(rig: Rig, outcome: RunOutcome) -> Result:
         ],
     }
     result["never_coupled"] = never_coupled(result)
+    result["hints"] = hints(rig, result)
     if session.clock.name == "wall":
         result |= timing_result(session, outcome)
     return result
@@ -199,9 +196,11 @@ def show_timing(session: Session, grants: Sequence[Grant]) -> None:
         for count, name in ((session.overruns, "overrun"), (session.skipped, "tick"))
     )
     say(f"  {session.ticks:,} ticks, {overruns}, {skipped} skipped")
-    rate = session.cycle.holds()
-    held = "no rate" if rate is None else f"{rate:,} Hz"
-    say(f"  this machine holds {held} here: 99.9 % of tick, physics and lateness fit in a period")
+    if session.ticks:
+        rate = session.cycle.holds()
+        held = "no rate" if rate is None else f"{rate:,} Hz"
+        fits = "99.9 % of tick, physics and lateness fit in a period"
+        say(f"  this machine holds {held} here: {fits}")
     granted = ", ".join(f"{grant.name} {grant.what}" for grant in grants if grant.had)
     say(Text(f"  granted: {granted or 'nothing'}", "dim"))
     for grant in (grant for grant in grants if not grant.had):
@@ -241,7 +240,7 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
         yield from _team_lines(result)
         return
     m = Numbers(result)
-    yield "tracking", result["never_coupled"] or _tracking(m)
+    yield "tracking", result["never_coupled"] or _tracking(result, m)
     if m["gripper_error_max"] is not None:
         yield "gripper", _gripper(result, m)
     felt = m["reflection_in_contact"]
@@ -272,12 +271,17 @@ def _pair_lines(result: Result, m: Numbers) -> Iterator[tuple[str, str]]:
         yield name, f"up to {most} mm; {force.removeprefix('up to ')}"
 
 
-def _tracking(m: Numbers) -> str:
+def _tracking(result: Result, m: Numbers) -> str:
     angle = "" if m["rotation_error_max"] is None else f" and {m.degrees('rotation_error_max')}°"
     most, rms = m.text("tracking_error_max", 1e3), m.text("tracking_error_rms", 1e3)
     worst = m.degrees("joint_error_max")
     joints = "" if m["joint_error_max"] is None else f"; joints up to {worst}°"
-    return f"up to {most} mm{angle}, {rms} mm rms{joints}"
+    text = f"up to {most} mm{angle}, {rms} mm rms{joints}"
+    share = m["coupled_share"]
+    # after a trip it tells of the time before
+    if not result["trips"] or share is None:
+        return text
+    return f"{text}; coupled for {number(share * result['seconds'])} of {result['seconds']:g} s"
 
 
 def _gripper(result: Result, m: Numbers) -> str:
@@ -372,27 +376,12 @@ def _show_warnings(rig: Rig, result: Result) -> None:
         for logged in rig.session.commands.log
         if not logged.outcome.done
     ]
-    if hint := friction_hint(rig, result):
-        warnings.append((hint, "yellow"))
+    warnings += [(hint, "yellow") for hint in result["hints"]]
     lost = rig.metrics.history.lost
     if lost:
         warnings.append((f"{lost} telemetry records came too fast for the metrics", "yellow"))
     for line, style in warnings:
         say(Text(line, style))
-
-
-def friction_hint(rig: Rig, result: Result) -> str | None:
-    """Why virtual constraints leave the tools apart, where joints have dry friction."""
-    error = Numbers(result)["tracking_error_max"] or 0.0
-    dry = {name: float(stance.dry.max(initial=0.0)) for name, stance in rig.standing.items()}
-    if result["law"] != VirtualConstraints.name or error < MIN_FRICTION_ERROR_M:
-        return None
-    felt = ", ".join(f"{number(most)} N·m at the {name}" for name, most in dry.items() if most)
-    if not felt:
-        return None
-    cause = f"dry friction (up to {felt}) is not in the models of {result['law']}"
-    remedy = "a larger law.proportional, or rig.friction_offset=true for the leader, brings less"
-    return f"{cause} and keeps the tools apart, here by up to {number(1e3 * error)} mm; {remedy}"
 
 
 def _length(outcome: RunOutcome) -> str:

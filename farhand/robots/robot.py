@@ -43,6 +43,9 @@ XACRO = ".xacro"
 INSIDE = 0.1
 """How far inside a limit a joint starts if its range has no middle, [rad or m]."""
 
+ROUNDING = 1e-3
+"""How far outside a limit a model file's keyframe may be and count as on it, [rad or m]."""
+
 TIMESTEP = 1e-3  # [s], of the models that compile() returns
 
 
@@ -406,8 +409,14 @@ def _configurations(
     key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, "home")
     if key >= 0:
         sources.setdefault("home", "keyframe 'home' of the model file")
-        keyframe = model.key_qpos[key].tolist()
-        home = _configuration(keyframe, model, limits, f"{where}: keyframe 'home'").copy()
+        keyframe = np.array(model.key_qpos[key])
+        # a vendor's limit may be rounded
+        single = single_dof(model)
+        at, dof = model.jnt_qposadr[single], model.jnt_dofadr[single]
+        nearest = np.clip(keyframe[at], limits.lower[dof], limits.upper[dof])
+        rounded = np.abs(nearest - keyframe[at]) < ROUNDING
+        keyframe[at] = np.where(rounded, nearest, keyframe[at])
+        home = _configuration(keyframe.tolist(), model, limits, f"{where}: keyframe 'home'").copy()
         if moved := _into_limits(home, model, limits):
             cause = f"{where}: keyframe 'home' is on a limit"
             notes.append(f"{cause}: it starts with {', '.join(moved)}")

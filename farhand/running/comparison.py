@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from farhand.analysis.metrics import coupled_joints
 from farhand.analysis.shaking import Probe, Shaker, shake
 from farhand.analysis.stability.operating_point import force_back
 from farhand.analysis.two_port import Signals, components
@@ -55,11 +56,11 @@ _PER_WALL = {
     "settling": "s",
 }
 UNITS = {
-    **{"free_error_rms": "m", "free_error_max": "m"},
+    **{"free_error_rms": "m", "free_error_max": "m", "free_joint_error_rms": "rad"},
     **{f"{wall}_{name}": unit for wall in ("soft", "hard") for name, unit in _PER_WALL.items()},
-    **{"felt_inertia": "kg", "energy_created": "J", "trips": "-"},
+    **{"hard_contact_torque": "N·m", "felt_inertia": "kg", "energy_created": "J", "trips": "-"},
 }
-"""Every metric with its unit."""
+"""Every metric with its unit. Those of joints are None where tools are coupled."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,9 @@ def measure(case: Case) -> dict[str, Any]:
             pressed, stops[name] = contact(case, wall)
             values["energy_created"] = max(values["energy_created"], pressed.pop("created"))
             values["trips"] += pressed.pop("trips")
+            torque = pressed.pop("contact_torque")
             values |= {f"{name}_{key}": value for key, value in pressed.items()}
+        values["hard_contact_torque"] = torque
         row["metrics"] = values
         free, stops["shaken"] = impedance(case)
         soft, stops["shaken on a spring"] = impedance(case, SOFT_STIFFNESS)
@@ -202,10 +205,13 @@ def _free(case: Case) -> tuple[dict[str, float], Stop | None]:
     history, stop = rig.metrics.history, _stop(rig)
     engaged = history.signal("coupling", "engagement")[:, 0] > 0.99
     error = np.linalg.norm(history.signal("coupling", "error")[engaged][:, :3], axis=1)
-    values = {"free_error_rms": math.nan, "free_error_max": math.nan}
-    if rig.session.bridges[0].laws[0].port.space == "joints":
+    values = dict.fromkeys(("free_error_rms", "free_error_max", "free_joint_error_rms"), math.nan)
+    if joints := coupled_joints(rig.session.bridges[0].laws[0]):
         # the error is one of angles; how far the tool is off is among the metrics
-        found = rig.metrics.values()
+        found, arm = rig.metrics.values(), [name != "gripper" for name in joints]
+        angles = history.signal("coupling", "error")[engaged][:, arm]
+        if len(angles) and stop is None:
+            values["free_joint_error_rms"] = float(np.sqrt((angles**2).sum(axis=1).mean()))
         for kind in ("rms", "max") if stop is None else ():
             values[f"free_error_{kind}"] = found[f"tracking_error_{kind}"][0] or math.nan
     elif len(error) and stop is None:
@@ -233,7 +239,7 @@ def contact(case: Case, wall: dict[str, float]) -> tuple[dict[str, float], Stop 
     stop = _stop(rig)
     if stop is not None:
         # The force of an arm that was stopped is not the law's
-        unknown = dict.fromkeys(_PER_WALL.keys() - values.keys(), math.nan)
+        unknown = dict.fromkeys({*_PER_WALL, "contact_torque"} - values.keys(), math.nan)
         return values | unknown, stop
     signals = probe.signals()
     steady = slice(-round(STEADY_S / signals.dt), None)
@@ -249,6 +255,7 @@ def contact(case: Case, wall: dict[str, float]) -> tuple[dict[str, float], Stop 
         "force_error": abs(hand - expected) / expected if expected > 1e-6 else math.nan,
         "felt_stiffness": hand / moved if moved > 1e-4 else math.nan,
         "settling": _settling(signals, start, pressed),
+        "contact_torque": rig.metrics.values().get("contact_torque_max", (None, ""))[0] or math.nan,
     }
     return values, None
 

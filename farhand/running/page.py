@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from farhand.errors import FarhandError, UnknownName
 from farhand.loop.clock import WallClock
 from farhand.loop.commands import Outcome
 from farhand.loop.session import TICKS_TIMED
-from farhand.report.output import Bar, say
+from farhand.publishing import Destination, Publishers
+from farhand.report.output import Bar, say, say_error
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.margin import is_open_loop, margin
 from farhand.running.browser import open_page
@@ -170,6 +172,31 @@ def page_for(rig: Rig, host: str, port: int, fixed: bool = False) -> Page:
         # Its law may be of its own making
         scene["twin"] = None
     return serve(rig.session.telemetry.path, scene, host, port, rig.session.commands)
+
+
+@contextmanager
+def publishing(
+    rig: Rig, name: str, destinations: Sequence[Destination], drive: bool, rate: float
+) -> Iterator[None]:
+    """Publish the session of a rig, which is served under that name, while this is entered.
+
+    Args:
+        rig: about to run.
+        name: of its session.
+        destinations: where to.
+        drive: whether those who watch may drive.
+        rate: of every topic at most, [Hz].
+    """
+    with Bar("starting to publish"):
+        scene = scene_for(rig)
+        ring = rig.session.telemetry.path
+        publishers = Publishers(destinations, ring, scene, name, drive=drive, rate=rate)
+    for address in publishers.addresses:
+        say(f"published to {address}")
+    with publishers:
+        yield
+        for ended in publishers.ended():
+            say_error(f"--publish {ended} ended before the run; the run went on")
 
 
 def scene_for(rig: Rig, live: Mapping[str, object] | None = None) -> Scene:

@@ -17,6 +17,7 @@ from farhand.link.line import Line, Wire
 from farhand.link.seal import Seal, open_to_others, read_key
 from farhand.link.udp import UdpWire, format_address, parse_address
 from farhand.loop.clock import WallClock
+from farhand.publishing import parse_destination
 from farhand.report.output import note, say, say_error, within, write_json
 from farhand.report.summary import result_of_side, show_side
 from farhand.rigs import Options, Rig, build_rig
@@ -28,7 +29,7 @@ from farhand.running.arguments import (
     parse_settings,
     post_commands,
 )
-from farhand.running.page import page_for
+from farhand.running.page import page_for, publishing
 from farhand.running.recorder import RunRecording
 from farhand.running.run import (
     ENDLESS_S,
@@ -40,6 +41,7 @@ from farhand.running.run import (
     stopping_on_signals,
     time_of,
 )
+from farhand.running.serving import NamedSession
 
 TERMINAL_STATUS_PERIOD_S = 0.25
 FILE_STATUS_PERIOD_S = 2.0
@@ -70,11 +72,17 @@ class SideOptions:
     patience: float = 10.0  # how long a leader waits for the first answer, [s]
     link_name: str = "link"
     zenoh_config: Path | None = None
+    publish: list[str] = field(default_factory=list)
+    publish_drive: bool = False
+    publish_rate: float = 100.0
 
 
 def run_side(options: SideOptions) -> int:
     """Run one side to its end; the exit code."""
     check_seconds(options.seconds)
+    within("--publish-rate", options.publish_rate, 1.0, 10_000.0, "Hz")
+    for text in options.publish:
+        parse_destination(text)
     within("--patience", options.patience, 0.0, MAX_RUN_S, "s")
     check_run_files(options.json, None, options.record, read=[options.key])
     key = read_key(options.key)
@@ -342,6 +350,12 @@ def _run(rig: Rig, line: Line, length: float | None, options: SideOptions) -> Ru
             page = stack.enter_context(page_for(rig, *options.page))
             text = f"{rig.name} {options.side} runs at {page.address}"
             say(text)
+        if options.publish:
+            served = stack.enter_context(NamedSession(f"published-{os.getpid()}"))
+            served.open(rig)
+            places = [parse_destination(text) for text in options.publish]
+            how = (places, options.publish_drive, options.publish_rate)
+            stack.enter_context(publishing(rig, served.name, *how))
         recording = RunRecording(rig, options.record)
         stack.callback(recording.close)
         status = LinkStatus(rig, line)

@@ -9,31 +9,32 @@ import numpy as np
 
 from farhand.analysis.stability.operating_point import force_back
 from farhand.control.trajectory.paths import HandPath, Move
-from farhand.coupling.constraint_terms import LEVER
 from farhand.errors import Mismatch
 from farhand.rigs import Options, build_rig
 from farhand.world import ImpedanceHand
-from farhand.world.joints import Fingers
 
 WALL_DISTANCE_M, HAND_TRAVEL_M = 0.003, 0.03
 
 TRIAL_S = 9.0
 """Length of a trial; beyond 200 ms of round trip an oscillation grows slowly and needs more."""
 
-ASIDE, ASIDE_RAD = 0.2, 0.05
-"""Where joints are coupled: share of the travel that goes aside, and the turn about each axis."""
+JOINT_WALL_M, JOINT_TRAVEL_M = 0.001, 0.01
+"""The same for coupled joints: a light press, so that the arms stay where they were analysed."""
 
-KICK_AT_S, KICK_SPEED = 3.0, 0.02
+KICK_AT_S, KICK_SPEED = 1.2, 1e-3
 """When coupled joints are kicked, and how fast they are then, to and fro in turn, [rad/s]."""
 
-TOOLS_KEEP, JOINTS_KEEP = 0.98, 0.9
-"""Share of its amplitude that a steady motion keeps from the first window to the last, [-]."""
+TOOLS_KEEP = 0.98
+"""Share of its amplitude that a steady motion of a tool keeps from one window to the next, [-]."""
 
-JOINT_WINDOW_S = 1.3
-"""Length of a window in which swings of joints are compared, [s]."""
+SLOW_DECAY = 0.05
+"""Rate of decay below which a motion of coupled joints counts as steady, [1/s]."""
 
-MIN_AMPLITUDE_M = 5e-5
-"""A larger steady motion counts as shaking, if there are no encoder steps."""
+CREEP_DEGREE = 4
+"""Of the polynomial over a window that counts as creeping, not as shaking."""
+
+MIN_AMPLITUDE_M, MIN_SPEED = 5e-5, 1e-7
+"""A larger steady motion counts as shaking, if there are no encoder steps; of joints in [rad/s]."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,10 @@ class Trial:
 
 
 def attempt(trial: Trial) -> dict[str, Any]:
-    """Run a trial: delay [ms], stiffness [N/m], whether it shakes, and its amplitude [m]."""
+    """Run a trial: delay [ms], stiffness [N/m], whether it shakes, and its amplitude [m].
+
+    The amplitude of coupled joints is their speed, [rad/s].
+    """
     values: dict[str, object] = {
         f"{side}.plant.{kind}_noise": 0.0
         for side in ("leader", "follower")
@@ -80,18 +84,14 @@ def attempt(trial: Trial) -> dict[str, Any]:
         if not trial.dry_friction:
             for port in rig.world.ports.values():
                 port.remove_dry_friction()
-        plane.point = rig.world.ports["follower"].tool.position + WALL_DISTANCE_M * axis
-        plane.refresh()
-        press = HAND_TRAVEL_M * along
-        turn = (0.0, 0.0, 0.0)
         joints = rig.session.bridges[0].laws[0].port.space == "joints"
+        ahead, travel = WALL_DISTANCE_M, HAND_TRAVEL_M
         if joints:
-            # Every joint must be moved: in a plane posture a press excites only half of them.
-            press = press + ASIDE * np.linalg.norm(press) * _aside(along)
-            turn = (ASIDE_RAD, ASIDE_RAD, ASIDE_RAD)
-            if isinstance(fingers := rig.session.parameters.get("fingers"), Fingers):
-                fingers.squeeze = ASIDE
-        hand.path = HandPath((Move(0.5, 1.0, tuple(press.tolist()), turn),))
+            ahead, travel = JOINT_WALL_M, JOINT_TRAVEL_M
+        plane.point = rig.world.ports["follower"].tool.position + ahead * axis
+        plane.refresh()
+        start, slowly = (0.1, 0.6) if joints else (0.5, 1.0)
+        hand.path = HandPath((Move(start, slowly, tuple((travel * along).tolist())),))
 
         def keep() -> None:
             rig.metrics.history.pull()
@@ -102,24 +102,20 @@ def attempt(trial: Trial) -> dict[str, Any]:
             rig.world.data.qvel[:] += KICK_SPEED * (-1.0) ** np.arange(rig.world.model.nv)
         rig.session.run(trial.seconds - rig.session.now_ns * 1e-9, keep)
         if joints:
-            swings, left = _joint_swings(rig, trial.seconds), JOINTS_KEEP
+            # A fifth of the time is left for what settles fast; the windows share the rest.
+            window = 0.4 * (trial.seconds - KICK_AT_S)
+            swings = _joint_speeds(rig, trial.seconds, window)
+            shakes = swings[-1] > max(np.exp(-SLOW_DECAY * window) * swings[0], MIN_SPEED)
         else:
-            swings, left = _swings(rig, axis, back, trial.seconds), TOOLS_KEEP
-        grows = swings[-1] > max(1.05 * swings[-2], 1e-6 + 2.0 * trial.quantum)
-        stays = swings[-1] > max(left * swings[0], MIN_AMPLITUDE_M, 5.0 * trial.quantum)
-        shakes = bool(rig.session.trips) or grows or stays
-        shakes = shakes or (joints and _chatters(rig, trial.seconds))
+            swings = _swings(rig, axis, back, trial.seconds)
+            grows = swings[-1] > max(1.05 * swings[-2], 1e-6 + 2.0 * trial.quantum)
+            stays = swings[-1] > max(TOOLS_KEEP * swings[0], MIN_AMPLITUDE_M, 5.0 * trial.quantum)
+            shakes = grows or stays
+        shakes = bool(rig.session.trips or shakes)
         result = {"delay": trial.delay, "stiffness": trial.stiffness}
         return {**result, "shakes": shakes, "amplitude": swings[-1]}
     finally:
         rig.close()
-
-
-def _aside(along: np.ndarray) -> np.ndarray:
-    """A unit vector across a direction, along as many axes as possible."""
-    across = np.cross(along, (1.0, 1.0, 1.0) if np.ptp(along) > 1e-9 else (1.0, 0.0, 0.0))
-    aside: np.ndarray = across / np.linalg.norm(across)
-    return aside
 
 
 def _swings(rig: Any, axis: np.ndarray, back: np.ndarray, seconds: float) -> list[float]:
@@ -136,35 +132,20 @@ def _swings(rig: Any, axis: np.ndarray, back: np.ndarray, seconds: float) -> lis
     return swings
 
 
-def _joint_swings(rig: Any, seconds: float) -> list[float]:
-    """Amplitude of the joint that swings most, in each of the last three windows, [m].
+def _joint_speeds(rig: Any, seconds: float, window: float) -> list[float]:
+    """Root mean square speed of the joint that moves most, in the last two windows, [rad/s].
 
-    What only creeps is left out: a redundant arm settles slowly.
+    What only creeps is left out.
     """
-    swings, history = [], rig.metrics.history
-    for since in seconds - JOINT_WINDOW_S * np.array([3.0, 2.0, 1.0]):
+    speeds, history = [], rig.metrics.history
+    for since in (seconds - 2.0 * window, seconds - window):
         sizes = [0.0]
         for name in rig.world.placed:
             times = history.times(name)
-            inside = (times >= since) & (times < since + JOINT_WINDOW_S)
-            if not inside.any():
-                continue
-            t, q = times[inside] - since, history.signal(name, "q")[inside]
-            creep = np.vander(t, 3) @ np.linalg.lstsq(np.vander(t, 3), q, rcond=None)[0]
-            sizes.append(0.5 * LEVER * float(np.ptp(q - creep, axis=0).max()))
-        swings.append(max(sizes))
-    return swings
-
-
-def _chatters(rig: Any, seconds: float) -> bool:
-    """Whether a motor of coupled joints swings through its torque range at the end.
-
-    Chatter from tick to tick hardly moves the joint.
-    """
-    for name, placed in rig.world.placed.items():
-        late = rig.metrics.history.times(name) >= seconds - 1.5
-        swing = np.ptp(rig.metrics.history.signal(name, "torque_commanded")[late], axis=0)
-        limit = placed.robot.limits.torque
-        if ((swing > limit) & (limit > 0.0)).any():
-            return True
-    return False
+            inside = (times >= since) & (times < since + window)
+            t = np.vander((times[inside] - since) / window, CREEP_DEGREE + 1)
+            v = history.signal(name, "v")[inside]
+            creep = t @ np.linalg.lstsq(t, v, rcond=None)[0]
+            sizes.append(float(np.sqrt(np.square(v - creep).mean(axis=0)).max()))
+        speeds.append(max(sizes))
+    return speeds

@@ -39,7 +39,7 @@ class Guard:
         trip: why it tripped, or None.
         wrench_valid: whether the last sample's wrench held numbers.
         clipped: ticks in which torques were cut.
-        cut: what the last such tick took off, [N·m].
+        cut: what the last :meth:`limit` took off, [N·m]; None if nothing.
         bounds: for the cheap test: middle and one over the reach of every value of a sample, and
             two corners of the workspace; without columns where there are no limits.
     """
@@ -57,7 +57,7 @@ class Guard:
         self.trip: Trip | None = None
         self.wrench_valid = True
         self.clipped = 0
-        self.cut = np.zeros(0)
+        self.cut: Array | None = None
         self.watch(None)
 
     def watch(self, limits: Limits | None) -> None:
@@ -122,6 +122,7 @@ class Guard:
 
     def limit(self, torque: Array, now_ns: int) -> bool:
         """Cut torques to their limits in place; False, and a trip, if they are not numbers."""
+        self.cut = None
         if self._limits is not None:
             # false for NaN too
             if scaled_square(torque, self._inverse_torque) <= 1.0:

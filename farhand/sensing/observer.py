@@ -38,8 +38,11 @@ class MomentumObserver:
         self.torque[:] = 0.0
         self._sum = None
 
-    def update(self, torque: Array, dt: float) -> Array:
-        """External torque after a step of ``dt`` [s] with this motor torque, [N·m]."""
+    def update(self, torque: Array, dt: float, coarse: bool = False) -> Array:
+        """External torque after a step of ``dt`` [s] with this motor torque, [N·m].
+
+        A ``coarse`` step is taken implicitly, so that it may be longer than 1/K_o.
+        """
         arm = self.arm
         momentum = arm.M @ arm.v
         if self._sum is None:
@@ -47,6 +50,9 @@ class MomentumObserver:
             return self.torque
         pin.computeCoriolisMatrix(arm.model, arm.data, arm.q, arm.v)
         modelled = torque + arm.data.C.T @ arm.v - arm.gravity - arm.viscous * arm.v
+        if coarse:
+            ahead = self.gain * (momentum - self._sum - dt * modelled)
+            np.divide(ahead, 1.0 + self.gain * dt, out=self.torque)
         self._sum += dt * (modelled + self.torque)
         np.multiply(self.gain, momentum - self._sum, out=self.torque)
         return self.torque

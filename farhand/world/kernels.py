@@ -9,15 +9,19 @@ from farhand.control.trajectory.kernels import displacement
 from farhand.kernels import cross, rotation_log, triple
 from farhand.spatial import Array
 
+MAX_SPEED_SQUARED = 1e12
+"""Sum of squared velocities above which a simulation has diverged, [rad²/s²]."""
+
 
 @compiled
-def wall_force(position: Array, twist: Array, wall: Array, wrench: Array) -> tuple[float, float]:
-    """Depth of a point in a wall and the normal force on it, which goes into ``wrench``.
+def wall_force(position: Array, twist: Array, wall: Array, wrench: Array) -> None:
+    """The force of a wall on a point.
 
     Args:
         position: of the tool point, [m].
         twist: of the tool, [m/s] and [rad/s].
-        wall: normal (3), level of the plane [m], stiffness [N/m], damping [N·s/m].
+        wall: normal (3), level of the plane [m], stiffness [N/m], damping [N·s/m]; results: depth
+            of the point in the wall [m] and normal force [N].
         wrench: result, [N] and [N·m].
     """
     depth, rate, force = wall[3], 0.0, 0.0
@@ -28,7 +32,7 @@ def wall_force(position: Array, twist: Array, wall: Array, wrench: Array) -> tup
         force = max(0.0, wall[4] * depth + wall[5] * rate)
     for i in range(3):
         wrench[i], wrench[3 + i] = force * wall[i], 0.0
-    return max(depth, 0.0), force
+    wall[6], wall[7] = max(depth, 0.0), force
 
 
 @compiled
@@ -36,12 +40,10 @@ def hand_wrench(
     moves: Array,
     t: float,
     path: Array,
-    held: Array,
-    gains: Array,
+    hand: Array,
     position: Array,
     rotation: Array,
     twist: Array,
-    error: Array,
     wrench: Array,
 ) -> None:
     """The wrench of a hand that holds a tool by springs and dampers about its path.
@@ -50,21 +52,21 @@ def hand_wrench(
         moves: of the path, as :func:`displacement` takes them.
         t: [s].
         path: result: displacement (3), rotation (9) and twist (6) of the path at that time.
-        held: where the path starts: position (3) and rotation (9).
-        gains: stiffness and damping of each axis.
+        hand: where the path starts: position (3) and rotation (9); stiffness (6) and damping (6) of
+            each axis; result: stretch and twist of the springs (6), [m] and [rad].
         position: of the tool, [m].
         rotation: of the tool, 3 × 3.
         twist: of the tool, [m/s] and [rad/s].
-        error: result: stretch and twist of the springs, [m] and [rad].
         wrench: result, [N] and [N·m].
     """
     displacement(moves, t, path)
+    gains, error = hand[12:24], hand[24:]
     R, D = np.empty((3, 3)), np.empty((3, 3))
     for i in range(3):
-        error[i] = held[i] + path[i] - position[i]
+        error[i] = hand[i] + path[i] - position[i]
         a, b, c = path[3 + 3 * i], path[4 + 3 * i], path[5 + 3 * i]
         for j in range(3):
-            R[i, j] = a * held[3 + j] + b * held[6 + j] + c * held[9 + j]
+            R[i, j] = a * hand[3 + j] + b * hand[6 + j] + c * hand[9 + j]
     for i in range(3):
         for j in range(3):
             D[i, j] = R[i, 0] * rotation[j, 0] + R[i, 1] * rotation[j, 1] + R[i, 2] * rotation[j, 2]
@@ -74,112 +76,136 @@ def hand_wrench(
 
 
 @compiled
+def rows_of(live: Array, n: int) -> int:
+    """Six rows for each tool of a world with ``n`` velocities."""
+    return (len(live) - 2 * n) // (n + 3)
+
+
+@compiled
 def tool_motion(
-    anchors: Array,
-    axes: Array,
-    moves: Array,
-    points: Array,
-    sites: Array,
-    v: Array,
-    J: Array,
-    twist: Array,
+    anchors: Array, axes: Array, points: Array, v: Array, moves: Array, live: Array
 ) -> None:
     """Jacobians of all tools, one below the other, and their twists.
 
     Args:
         anchors: of every joint in world, [m].
         axes: of every joint in world.
-        moves: how a joint moves each tool: 1 a hinge, 2 a slide, 0 not at all.
         points: of all sites of the model, [m].
-        sites: which of them are the tools.
         v: joint velocities, [rad/s].
-        J: result, 6 rows for each tool.
-        twist: result, [m/s] and [rad/s].
+        moves: a row per tool: number of its site, then how each joint moves it: 1 a hinge, 2 a
+            slide, 0 not at all.
+        live: result, as :class:`farhand.world.ledger.Ledger` lays it out.
     """
+    n = len(v)
+    twist = live[len(live) - 6 * len(moves) :]
     for tool in range(len(moves)):
-        at = 6 * tool
+        at, point = 6 * tool, points[moves[tool, 0]]
         for r in range(6):
             twist[at + r] = 0.0
-        for j in range(len(v)):
-            kind = moves[tool, j]
+        for j in range(n):
+            kind = moves[tool, 1 + j]
             if kind == 0:
                 continue
             axis = triple(axes[j], 0)
             if kind == 1:
-                anchor, point = anchors[j], points[sites[tool]]
+                anchor = anchors[j]
                 lever = point[0] - anchor[0], point[1] - anchor[1], point[2] - anchor[2]
                 linear, angular = cross(axis, lever), axis
             else:
                 linear, angular = axis, (0.0, 0.0, 0.0)
             for r in range(3):
-                J[at + r, j], J[at + 3 + r, j] = linear[r], angular[r]
+                live[(at + r) * n + j], live[(at + 3 + r) * n + j] = linear[r], angular[r]
                 twist[at + r] += linear[r] * v[j]
                 twist[at + 3 + r] += angular[r] * v[j]
 
 
 @compiled
-def sum_touches(touches: Array, owners: Array, contact: Array, wrench: Array) -> None:
+def sum_touches(touches: Array, n: int, live: Array) -> None:
     """The wrench on every tool: contact of the engine, and all touches.
 
     Args:
-        touches: one wrench each, [N] and [N·m].
-        owners: number of the tool that each acts on.
-        contact: on all tools.
-        wrench: result, on all tools.
+        touches: a row each: its wrench, [N] and [N·m], and the number of the tool it acts on.
+        n: how many velocities there are.
+        live: result, as :class:`farhand.world.ledger.Ledger` lays it out.
     """
-    for i in range(len(wrench)):
-        wrench[i] = contact[i]
-    for k in range(len(owners)):
-        at = 6 * owners[k]
+    rows = rows_of(live, n)
+    wrench = live[rows * n + 2 * n :]
+    for i in range(rows):
+        wrench[i] = wrench[rows + i]
+    for k in range(len(touches)):
+        at = 6 * int(touches[k, 6])
         for r in range(6):
             wrench[at + r] += touches[k, r]
 
 
 @compiled
-def begin_step(
-    live: Array,
-    wrench: Array,
-    touches: Array,
-    v: Array,
-    row: int,
-    page_live: Array,
-    page_touch: Array,
-    page_v: Array,
-    applied: Array,
-) -> None:
-    """Joint torque that acts in the coming step, into ``applied``; what makes it is noted.
+def begin_step(live: Array, v: Array, books: Array, applied: Array) -> None:
+    """Joint torque that acts in the coming step, into ``applied``, and the velocities before it.
 
     Args:
-        live: tool Jacobians of all robots, one below the other, their joint torques and pushes.
-        wrench: on all tools, [N] and [N·m].
-        touches: wrenches of the single touches.
+        live: as :class:`farhand.world.ledger.Ledger` lays it out.
         v: velocities of all robots, [rad/s].
-        row: of the pages.
-        page_live: where ``live`` is noted.
-        page_touch: where ``touches`` are.
-        page_v: where ``v`` is.
+        books: result: the velocities, first of what :func:`end_step` needs.
         applied: result, [N·m].
     """
-    n, rows = len(v), len(wrench)
+    n = len(v)
+    rows = rows_of(live, n)
+    torque = live[rows * n :]
+    wrench = torque[2 * n :]
     for j in range(n):
-        page_v[row, 0, j] = v[j]
-        applied[j] = live[rows * n + j] + live[rows * n + n + j]
+        books[j] = v[j]
+        applied[j] = torque[j] + torque[n + j]
     for i in range(rows):
-        if wrench[i] != 0.0:
+        # the engine itself adds the torques of its contacts
+        force = wrench[i] - wrench[rows + i]
+        if force != 0.0:
             for j in range(n):
-                applied[j] += wrench[i] * live[i * n + j]
-    for k in range(len(live)):
-        page_live[row, k] = live[k]
-    for i in range(touches.shape[0]):
-        for j in range(6):
-            page_touch[row, i, j] = touches[i, j]
+                applied[j] += force * live[i * n + j]
 
 
 @compiled
-def end_step(v: Array, row: int, page_v: Array) -> float:
-    """Note the velocities at the end of a step; the sum of their squares, [rad²/s²]."""
-    total = 0.0
-    for j in range(len(v)):
-        page_v[row, 1, j] = v[j]
+def end_step(
+    live: Array,
+    touches: Array,
+    v: Array,
+    damping: Array,
+    constraint: Array,
+    half_step: float,
+    books: Array,
+) -> float:
+    """Put the work of a step down; the sum of the squared velocities at its end, [rad²/s²].
+
+    Args:
+        live: as at the beginning of the step.
+        touches: likewise.
+        v: velocities at its end, [rad/s].
+        damping: viscous friction of every joint, [N·m·s/rad].
+        constraint: joint torques of constraints in the step, [N·m].
+        half_step: [s].
+        books: velocities at the beginning; work of actuators, damping, constraints and pushes on
+            every joint so far; work of every touch so far, [J].
+    """
+    n, total = len(v), 0.0
+    for j in range(n):
         total += v[j] * v[j]
+    if not total < MAX_SPEED_SQUARED:
+        return total
+    torque = live[rows_of(live, n) * n :]
+    for j in range(n):
+        moved = half_step * (books[j] + v[j])
+        books[j] = moved
+        books[n + j] += torque[j] * moved
+        # the engine damps with the velocity at the end of the step
+        books[2 * n + j] -= damping[j] * v[j] * moved
+        books[3 * n + j] += constraint[j] * moved
+        books[4 * n + j] += torque[n + j] * moved
+    for k in range(len(touches)):
+        at = 6 * int(touches[k, 6]) * n
+        for r in range(6):
+            force = touches[k, r]
+            if force != 0.0:
+                way = 0.0
+                for j in range(n):
+                    way += live[at + r * n + j] * books[j]
+                books[5 * n + k] += force * way
     return total

@@ -61,10 +61,6 @@ class Wall:
 
     It is a penalty force with stated stiffness, not the engine's soft contact. Without damping it
     is elastic: on release it gives back all the energy that went in. It never pulls.
-
-    Attributes:
-        force: normal force at the last push, [N].
-        depth: penetration at the last push, [m].
     """
 
     point: Array = parameter((0.45, 0.0, 0.0), "m", "a point of the plane")
@@ -74,8 +70,7 @@ class Wall:
     present: bool = parameter(True, "-", "whether the wall is there")
 
     def __post_init__(self) -> None:
-        self.force = 0.0
-        self.depth = 0.0
+        self._numbers = np.zeros(8)
         self.refresh()
 
     def refresh(self) -> None:
@@ -84,14 +79,24 @@ class Wall:
         if length < 1e-9:
             raise BadValue("wall.normal = 0,0,0 has no direction; give it a length above 0")
         unit = self.normal / length
-        self._numbers = np.array([*unit, unit @ self.point, self.stiffness, self.damping])
+        self._numbers[:6] = *unit, unit @ self.point, self.stiffness, self.damping
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
         """Push the tool out of the wall."""
         if self.present:
-            self.depth, self.force = wall_force(tool.position, tool.twist, self._numbers, wrench)
+            wall_force(tool.position, tool.twist, self._numbers, wrench)
         else:
-            wrench[:] = self.force = self.depth = 0.0
+            wrench[:] = self._numbers[6:] = 0.0
+
+    @property
+    def depth(self) -> float:
+        """Penetration at the last push, [m]."""
+        return float(self._numbers[6])
+
+    @property
+    def force(self) -> float:
+        """Normal force at the last push, [N]."""
+        return float(self._numbers[7])
 
     @property
     def stored(self) -> float:
@@ -256,15 +261,18 @@ class ImpedanceHand:
 
     def __post_init__(self) -> None:
         self._held = False
-        self._start, self._error = np.zeros(12), np.zeros(6)
-        self._position, self._rotation = np.zeros(3), self._start[3:].reshape(3, 3)
+        # where the path starts, gains and error, as :func:`hand_wrench` takes them
+        self._numbers = np.zeros(30)
+        self._start, self._gains = self._numbers[:3], self._numbers[12:24]
+        self._rotation, self._error = self._numbers[3:12].reshape(3, 3), self._numbers[24:]
+        self._position = np.zeros(3)
         self.refresh()
 
     def refresh(self) -> None:
         """Stack the gains, and find where the path starts."""
         gains = self.stiffness, self.rotational_stiffness, self.damping, self.rotational_damping
-        self._gains = np.repeat(gains, 3)
-        np.add(self._position, self.drag, out=self._start[:3])
+        self._gains[:] = np.repeat(gains, 3)
+        np.add(self._position, self.drag, out=self._start)
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
         """Pull the tool towards the path."""
@@ -277,16 +285,7 @@ class ImpedanceHand:
             path.at(t)
             self._hold(tool)
         hand_wrench(
-            path.rows,
-            t,
-            path.pose,
-            self._start,
-            self._gains,
-            tool.position,
-            tool.rotation,
-            tool.twist,
-            self._error,
-            wrench,
+            path.rows, t, path.pose, self._numbers, tool.position, tool.rotation, tool.twist, wrench
         )
 
     def _hold(self, tool: Tool) -> None:

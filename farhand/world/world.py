@@ -62,20 +62,21 @@ class Port:
         model: mujoco.MjModel,
         data: mujoco.MjData,
         place: RobotSlices,
-        shared: SharedArrays,
+        ledger: Ledger,
         brake: Array,
     ) -> None:
         rows, v_slice = place.rows, place.v
         self.q: Array = data.qpos[place.q]
         self.v: Array = data.qvel[v_slice]
         self.nv = len(self.v)
-        self.torque, self.pushed = shared.ledger.torque[v_slice], shared.ledger.push[v_slice]
-        self.wrench, self._jacobian = shared.wrench[rows], shared.ledger.J[rows]
+        self.torque, self.pushed = ledger.torque[v_slice], ledger.push[v_slice]
+        self.wrench, self._jacobian = ledger.wrench[rows], ledger.J[rows]
         self.J = self._jacobian[:, v_slice]
         self._linear, self._angular = self._jacobian[:3], self._jacobian[3:]
         self.site = model.site(place.tool).id
-        twist = shared.twist[rows]
-        self.tool = Tool(data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3), twist)
+        self.tool = Tool(
+            data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3), ledger.twist[rows]
+        )
         self.touches: list[tuple[str, Touch | None, Array]] = []
         self.push: JointPush | Fingers | HeldObject | None = None
         self.springs: dict[int, JointSpring] = {}
@@ -84,7 +85,7 @@ class Port:
         self.contact: Array | None = None
         self._friction, self._brake = model.dof_frictionloss[v_slice], brake
         self._friction_free = self._friction.copy()
-        self._number, self._ledger = place.number, shared.ledger
+        self._number, self._ledger = place.number, ledger
         self.accounts: dict[str, int] = {}
 
     @property
@@ -96,7 +97,7 @@ class Port:
         """
         joints = self._ledger.joint_work(self._number)
         work = dict(zip(("actuator", "damping", "constraint", "push"), joints, strict=True))
-        if self.push is None and not self.springs and self.friction is None:
+        if not self.pushes:
             del work["push"]
         touch_work = self._ledger.touch_work
         return work | {name: touch_work(number) for name, number in self.accounts.items()}
@@ -120,22 +121,17 @@ class Port:
         """Compute the tool's Jacobian at the present state."""
         mujoco.mj_jacSite(model, data, self._linear, self._angular, self.site)
 
-    def update_touches(self, t: float) -> None:
-        """Compute every touch and push at the present state."""
+    @property
+    def pushes(self) -> bool:
+        """Whether anything but its motors acts on its joints."""
+        return self.push is not None or self.friction is not None or bool(self.springs)
+
+    def update_pushes(self, t: float) -> None:
+        """Compute what acts on the joints: pushes, springs, friction that depends on speed."""
+        self.pushed[:] = 0.0
         if self.push is not None:
             self.push.at(t)
-            self.pushed[:] = self.push.now
-        if self.friction is not None or self.springs:
-            self._resist()
-        tool = self.tool
-        for _, touch, wrench in self.touches:
-            if touch is not None:
-                touch.push(tool, t, wrench)
-
-    def _resist(self) -> None:
-        """Add what the joints themselves do: springs, and friction that depends on speed."""
-        if self.push is None:
-            self.pushed[:] = 0.0
+            self.pushed += self.push.now
         for joint, spring in self.springs.items():
             self.pushed[joint] -= spring.torque(float(self.q[joint]))
         if self.friction is not None:
@@ -156,14 +152,6 @@ class RobotSlices:
     def rows(self) -> slice:
         """Its six rows in the arrays of all tools."""
         return slice(6 * self.number, 6 * self.number + 6)
-
-
-class SharedArrays:
-    """Arrays of all robots, one after the other, so that one product serves them all."""
-
-    def __init__(self, places: Sequence[RobotSlices], model: mujoco.MjModel) -> None:
-        self.wrench, self.twist, self.contact = (np.zeros(6 * len(places)) for _ in range(3))
-        self.ledger = Ledger([place.v for place in places], model.dof_damping, model.opt.timestep)
 
 
 class World:
@@ -195,27 +183,18 @@ class World:
         self.data = mujoco.MjData(self.model)
         self.ports = self._make_ports()
         self._ports = tuple(self.ports.values())
-        self._sites = np.array([port.site for port in self._ports])
-        moves = _joints_that_move(self.model, self._sites)
-        data, shared = self.data, self._shared
+        data, ledger = self.data, self._ledger
+        moves = _joints_that_move(self.model, [port.site for port in self._ports])
         # what :func:`tool_motion` is called with in every step; None where the engine serves
         self._motion = (
             None
             if moves is None
-            else (
-                data.xanchor,
-                data.xaxis,
-                moves,
-                data.site_xpos,
-                self._sites,
-                data.qvel,
-                shared.ledger.J,
-                shared.twist,
-            )
+            else (data.xanchor, data.xaxis, data.site_xpos, data.qvel, moves, ledger.live)
         )
-        self._q, self._last = self.data.qpos, self.data.qpos.copy()
-        self._v, self._applied = self.data.qvel, self.data.qfrc_applied
-        self._constraint = self.data.qfrc_constraint
+        self._q, self._v, self._last = data.qpos, data.qvel, data.qpos.copy()
+        # what is called in every step, in this order: joints, then touches
+        self._pushing: list[Port] = []
+        self._touching: list[tuple[Touch, Tool, Array]] = []
         self._ties: list[tuple[str, Tie, Port, Port, Array, Array]] = []
         self._owners: list[int] = []
         self._jaws: list[tuple[Jaws, Port, Array]] = []
@@ -224,7 +203,7 @@ class World:
             if np.shape(q) != start.shape:
                 raise BadValue(f"{name} starts with {len(start)} joint positions, not {np.size(q)}")
             start[:] = q
-        self._sense()
+        self._find_touches()
         self._initial_energy = self.mechanical_energy()
 
     def touch(self, robot: str, name: str, touch: Touch) -> None:
@@ -237,13 +216,14 @@ class World:
     def push(self, robot: str, push: JointPush | Fingers | HeldObject) -> None:
         """Let ``push`` act on the joints of ``robot``, beside its actuators."""
         self._port(robot).push = push
+        self._find_touches()
 
     def add_friction(self, robot: str, friction: GearFriction | JointFriction) -> None:
         """Let ``friction`` resist the joints of ``robot``."""
         friction.join(self.model, robot)
         self._port(robot).friction = friction
         # twice: the step's constraints include it only after the first
-        self._sense()
+        self._find_touches()
         self._sense()
 
     def tie(self, a: str, b: str, name: str, tie: Tie) -> None:
@@ -261,7 +241,7 @@ class World:
         port, _ = self._port(robot), self._port(thing)
         jaws.join(self.model, robot, thing)
         self.model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
-        port.contact = self._shared.contact[6 * self._ports.index(port) :][:6]
+        port.contact = self._ledger.contact[6 * self._ports.index(port) :][:6]
         self._jaws.append((jaws, port, port.contact))
         self.model.opt.cone, self.model.opt.impratio = (
             mujoco.mjtCone.mjCONE_ELLIPTIC,
@@ -310,12 +290,12 @@ class World:
             alone, tool = item.robot.compile(), f"{name}/{item.robot.tool}"
             places.append(RobotSlices(number, tool, slice(q, q + alone.nq), slice(v, v + alone.nv)))
             q, v = q + alone.nq, v + alone.nv
-        self._shared = SharedArrays(places, self.model)
+        self._ledger = Ledger([place.v for place in places], self.model, self.data)
         ports = {}
         for place, (name, item) in zip(places, self.placed.items(), strict=True):
             limit = item.robot.limits.torque
             brake = BRAKE_SHARE * np.where(np.isfinite(limit), limit, UNKNOWN_LIMIT)
-            ports[name] = Port(self.model, self.data, place, self._shared, brake)
+            ports[name] = Port(self.model, self.data, place, self._ledger, brake)
             ports[name].springs = dict(item.robot.springs)
         return ports
 
@@ -328,13 +308,24 @@ class World:
         for port, name in opened:
             port.accounts[name] = len(self._owners)
             self._owners.append(self._ports.index(port))
-        rows = self._shared.ledger.touches(self._owners)
+        rows = self._ledger.touches(self._owners)
         for port in self._ports:
             numbers = port.accounts
             port.touches = [(name, touch, rows[numbers[name]]) for name, touch, _ in port.touches]
         self._ties = [
             (name, tie, a, b, rows[a.accounts[name]], rows[b.accounts[name]])
             for name, tie, a, b, *_ in self._ties
+        ]
+        self._find_touches()
+
+    def _find_touches(self) -> None:
+        """List all that acts on joints and tools, and evaluate it."""
+        self._pushing = [port for port in self._ports if port.pushes]
+        self._touching = [
+            (touch, port.tool, wrench)
+            for port in self._ports
+            for _, touch, wrench in port.touches
+            if touch is not None
         ]
         self._sense()
 
@@ -344,13 +335,10 @@ class World:
         return self.ports[robot]
 
     def _step(self) -> None:
-        shared, ledger = self._shared, self._shared.ledger
-        wrench = shared.wrench - shared.contact if self._jaws else shared.wrench
-        ledger.before(self._v, wrench, self._applied)
+        self._ledger.begin()
         self._last[:] = self._q
         mujoco.mj_step2(self.model, self.data)
-        constraint = self._constraint if self.data.nefc > 0 else None
-        if not ledger.after(self._v, constraint):
+        if not self._ledger.end():
             self._stand_still()
             return
         for jaws, port, contact in self._jaws:
@@ -370,33 +358,31 @@ class World:
         self._sense()
 
     def _sense(self) -> None:
-        model, data, shared = self.model, self.data, self._shared
-        mujoco.mj_step1(model, data)
-        self._move_tools()
-        t = self.now_ns * 1e-9
-        for port in self._ports:
-            port.update_touches(t)
-        for _, tie, a, b, wrench_a, wrench_b in self._ties:
-            tie.push(a.tool, b.tool, t, wrench_a, wrench_b)
-        shared.ledger.sum_touches(shared.contact, shared.wrench)
-
-    def _move_tools(self) -> None:
-        """Compute the Jacobians and twists of all tools."""
+        mujoco.mj_step1(self.model, self.data)
         if self._motion is not None:
             tool_motion(*self._motion)
-            return
-        for port in self._ports:
-            port.update_jacobian(self.model, self.data)
-        self._shared.ledger.J.dot(self._v, self._shared.twist)
+        else:
+            for port in self._ports:
+                port.update_jacobian(self.model, self.data)
+            self._ledger.J.dot(self._v, self._ledger.twist)
+        t = self.now_ns * 1e-9
+        for port in self._pushing:
+            port.update_pushes(t)
+        for touch, tool, wrench in self._touching:
+            touch.push(tool, t, wrench)
+        for _, tie, a, b, wrench_a, wrench_b in self._ties:
+            tie.push(a.tool, b.tool, t, wrench_a, wrench_b)
+        self._ledger.sum_touches()
 
 
-def _joints_that_move(model: mujoco.MjModel, sites: Array) -> Array | None:
+def _joints_that_move(model: mujoco.MjModel, sites: Sequence[int]) -> Array | None:
     """How each joint moves each site, as :func:`tool_motion` takes it; None with other joints."""
     hinge, slide = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
     if not np.isin(model.jnt_type, (hinge, slide)).all():
         return None
-    moves = np.zeros((len(sites), model.nv), dtype=np.int64)
-    for row, site in zip(moves, sites, strict=True):
+    moves = np.zeros((len(sites), 1 + model.nv), dtype=np.int64)
+    moves[:, 0] = sites
+    for row, site in zip(moves[:, 1:], sites, strict=True):
         body = model.site_bodyid[site]
         while body > 0 and model.body_dofnum[body] == 0:
             body = model.body_parentid[body]

@@ -11,6 +11,8 @@ from farhand.control.controller import ControlRequest
 from farhand.control.tool.direct_force import SELECTIONS, DirectForce, ForceLoop
 from farhand.control.tool.task import PoseLoop
 from farhand.control.trajectory.paths import HandPath, Move
+from farhand.plants.plant import Sample
+from farhand.plants.wrappers.filtered import FilteredPlant
 from farhand.rigs.cooperative.arms import gripping_robot
 from farhand.robots import load_robot
 from farhand.robots.edits import add_payload
@@ -333,6 +335,13 @@ def force_sign(effort, self: DirectForce, request: ControlRequest) -> Array:
         return effort(self, request)
     finally:
         request.wrench = wrench
+
+
+@MUTATIONS.of(FilteredPlant, "read", "S-02 F-49")
+def velocity_not_filtered(read, self: FilteredPlant, now_ns: int) -> Sample:
+    """Velocities pass the filter as they are."""
+    self.filters.r_velocity = 0.0
+    return read(self, now_ns)
 
 
 @MUTATIONS.of(DirectForce, "acceleration", "X-15 F-28")

@@ -333,6 +333,12 @@ def any_push_triggers(triggered, self: Lifted) -> bool:
     return True
 
 
+@MUTATIONS.of(Lifted, "_triggered", "F-41 F-42")
+def no_push_triggers(triggered, self: Lifted) -> bool:
+    """The wait for the person's trigger never ends."""
+    return False
+
+
 @MUTATIONS.of(Machine, "__init__", "F-41")
 def release_from_ready(init, self: Machine, name, states, transitions, *rest) -> None:
     """An arm that has nothing in its jaws obeys the order to release."""

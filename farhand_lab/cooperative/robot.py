@@ -497,7 +497,7 @@ def no_stiction(at, self: GearFriction, v: Array, dry: Array, torque: Array) -> 
     """The plant's gears resist motion but do not hold a joint at rest."""
 
 
-@MUTATIONS.of(CubicSpring, "fit", "X-01")
+@MUTATIONS.of(CubicSpring, "fit", "X-01 F-12")
 def weight_left_in(fit, q: Array, torque: Array) -> CubicSpring:
     """The arm's weight is not subtracted from the holding torque."""
     return fit(q, torque + _weight(q))

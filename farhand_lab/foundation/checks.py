@@ -234,11 +234,11 @@ def gravity(act, self: Station, now_ns: int) -> None:
     self.plant.write(self.controller.command, now_ns)
 
 
-@MUTATIONS.of(Ledger, "after", "P-02 P-03")
-def ledger(after, self: Ledger, v: Array, constraint: Array | None) -> None:
+@MUTATIONS.of(Ledger, "begin", "P-02 P-03")
+def ledger(begin, self: Ledger) -> None:
     """Work is counted with the wrong velocity."""
-    self._page_v[self._noted, 0] = -0.9 * v
-    after(self, v, constraint)
+    begin(self)
+    self._books[: self._nv] *= -0.9
 
 
 @MUTATIONS.of(PositionForce, "step", "P-04")

@@ -117,9 +117,12 @@ def test_settings_reach_every_case_and_the_page_names_them(monkeypatch, tmp_path
     )
 
 
+OF_JOINTS = ("free_joint_error_rms", "hard_contact_torque")
+
+
 def stopped(law: str, delay: float, *tasks: str) -> dict:
     """A row of a law that a guard stopped in these tasks, and that touched with 0 N otherwise."""
-    values = dict.fromkeys(UNITS, 2.967e-31)
+    values = dict.fromkeys(UNITS, 2.967e-31) | dict.fromkeys(OF_JOINTS)
     if "hard" in tasks:
         values |= dict.fromkeys(name for name in UNITS if name.startswith("hard"))
     trip = {"where": "follower", "time": 2.345, "reason": "elbow at 3.2 rad/s (limit 3.1 rad/s)"}
@@ -144,6 +147,20 @@ def test_a_trip_is_told_in_the_terminal_and_in_the_report(tmp_path, capsys):
     assert page.count('<td class="stopped">stopped at 2.3 s</td>') == 3
     assert "<td>elbow at 3.2 rad/s (limit 3.1 rad/s)</td>" in page
     assert "e-31" not in page + said and '<td class="number">&lt; 0.001</td>' in page
+
+
+def test_coupled_joints_are_compared_in_their_own_units(tmp_path, capsys):
+    """Table, page and picture: mrad and N·m beside what is measured at the tools."""
+    row = stopped("position-position", 0.0)
+    for name, value in zip(OF_JOINTS, (0.0123, 0.45), strict=True):
+        row["metrics"][name]["value"] = value
+    command.show_comparison([row])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "mrad" in said and "N·m" in said and "The law couples the joints" in said
+    page = command.write_page("pair", [row], tmp_path).read_text(encoding="utf-8")
+    assert "<th>joints [mrad]</th><th>torque [N·m]</th>" in page and ">12.3<" in page
+    labels = [axes.get_ylabel() for axes in command.delay_figure([row], "screen").axes]
+    assert labels == ["free-motion error of the joints, rms [mrad]", "hard contact torque [N·m]"]
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])

@@ -99,6 +99,25 @@ def test_an_open_hand_takes_hold_when_it_is_dragged(console, heard):
     assert heard[-1] == ("set", "hand.open", False)
 
 
+def test_a_team_without_a_coupling_offers_none_but_its_beam_to_drag(heard):
+    """No Engage, Release or Clutch that would do nothing; a visitor pushes the beam."""
+    rig = build_rig("cooperative")
+    server = viser.ViserServer("127.0.0.1", 0, verbose=False)
+    try:
+        rig.session.run(0.05)
+        made = Console(server, Reader(rig.session.telemetry.path), scene_of(rig), heard)
+        items = server.gui._container_handle_from_uuid["root"]._children.values()
+        offered = [name for item in items for name in getattr(item, "options", ())]
+        assert "Reset" in offered and "Engage" not in offered
+        made.frame(FRAME, Health(), False, True)
+        assert made.grasp.robot == "object"
+        drag(made, "start", np.array([0.0, 0.0, 1.0]))
+        assert ("set", "hand.open", False) in heard
+    finally:
+        server.stop()
+        rig.close()
+
+
 def test_a_coupled_gripper_is_closed_by_a_slider(console, heard):
     """Where the leader has one and the coupling passes it on."""
     assert console.controls._fingers is None

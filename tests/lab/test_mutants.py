@@ -178,6 +178,9 @@ def test_tests_are_found_by_name_the_likeliest_first():
     assert found.index("tests/mapping/test_joint_target.py") < found.index(
         "tests/mapping/test_pen.py"
     )
+    # and the file that has the name of its folder
+    (mutant, *_) = (m for m in mutants.sources("rigs/pair") if m.file.endswith("parts.py"))
+    assert "tests/rigs/test_pair.py" in mutants.files_for(mutant, mutants.files_of("rigs/pair"))
 
 
 def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
@@ -195,7 +198,7 @@ def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
         "tests/world/test_code.py": TESTS,
         "farhand_lab/__init__.py": "",
         "farhand_lab/mutants.py": Path(mutants.__file__).read_text(encoding="utf-8"),
-        "docs/results/README.md": "",
+        "docs/results/mutants.md": "# Mutants\n\n## Earlier runs\n\nOne.\n",
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -220,3 +223,7 @@ def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
     assert (tmp_path / "farhand/world/code.py").read_text() == CODE
     page = (tmp_path / "docs/results/mutants.md").read_text(encoding="utf-8")
     assert "`return a + 1` → `return a - 1` (sign)" in page
+    # of runs before verdicts were kept, the page knows only what it says
+    assert page.endswith("\n\n## Earlier runs\n\nOne.\n")
+    kept = (tmp_path / mutants.RESULTS).read_text(encoding="utf-8").splitlines()
+    assert len(kept) == len(done.stdout.splitlines()) - 1

@@ -69,7 +69,12 @@ def test_a_key_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path):
     write_key(path)
 
 
-def test_a_device_without_end_is_no_key():
-    """Read no further than a key can go."""
+def test_a_device_without_end_is_no_key(tmp_path):
+    """Read no further than a key can go: not a file that no memory holds either."""
+    huge = tmp_path / "huge"
+    with huge.open("wb") as file:
+        file.truncate(1 << 42)
+    with pytest.raises(BadValue, match="huge is not a Farhand key"):
+        read_key(huge)
     with pytest.raises(BadValue, match="/dev/zero is not a Farhand key"):
         read_key(Path("/dev/zero"))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from farhand.report.summary import friction_hint, headline, lines, result_of, show
+from farhand.report.hints import hints
+from farhand.report.summary import headline, lines, result_of, show
 from farhand.rigs import Options, build_rig
 from farhand.running.run import RunOutcome
 
@@ -113,14 +116,41 @@ def test_the_tracking_of_sides_that_were_never_coupled_is_not_nought(settings, c
         assert headline(found).startswith("Never coupled") or found["trips"]
 
 
+def test_the_tracking_of_a_run_that_was_stopped_is_said_to_be_of_the_time_before():
+    """Both arms stop after half a second of one; without a trip nothing is said."""
+    rig = build_rig("dual-arm", Options("position-position", scenario="free"))
+    rig.session.commands.post_text("0.5:stop")
+    rig.session.run(1.0, rig.metrics.pull)
+    found = result_of(rig, RunOutcome(1.0, 1.0, interrupted=False))
+    rig.close()
+    told = dict(lines(found))["tracking"]
+    coupled = re.fullmatch(r"up to .* mm rms; coupled for (\S+) of 1 s", told)
+    assert coupled and float(coupled[1]) == pytest.approx(0.5, abs=0.01)
+    assert "coupled" not in dict(lines({**found, "trips": []}))["tracking"]
+
+
+@pytest.mark.parametrize(("armature", "lost"), [(0.0, True), (0.1, False)])
+def test_a_simulation_that_was_lost_is_said_to_be_so_with_what_helps(armature, lost):
+    """A wrist without rotors in a stiff hand: all numbers are finite, and none means anything."""
+    settings = [("rig.leader_robot", "iiwa14"), ("rig.armature", armature)]
+    rig = build_rig("dual-arm", Options("position-position", scenario="free", settings=settings))
+    rig.session.run(0.7, rig.metrics.pull)
+    found = hints(rig, result_of(rig, RunOutcome(0.7, 1.0, interrupted=False)))
+    rig.close()
+    told = [hint for hint in found if hint.startswith("the simulation was lost")]
+    assert len(told) == lost
+    for hint in told:
+        assert hint.endswith("for an arm so light; rig.armature=0.1 adds rotor inertia")
+
+
 @pytest.mark.parametrize(("coulomb", "named"), [(6.0, True), (0.0, False)])
 def test_dry_friction_that_keeps_virtual_constraints_apart_is_named(coulomb, named):
     """The law has exact models, so nobody would look for what is in none of them."""
     settings = [("rig.coulomb", coulomb)]
     rig = build_rig("dual-arm", Options("virtual-constraints", scenario="free", settings=settings))
     rig.session.run(1.2, rig.metrics.pull)
-    hint = friction_hint(rig, result_of(rig, RunOutcome(1.2, 1.0, interrupted=False)))
+    found = hints(rig, result_of(rig, RunOutcome(1.2, 1.0, interrupted=False)))
     rig.close()
-    assert (hint is not None) == named
-    if hint is not None:
+    assert len(found) == named
+    for hint in found:
         assert hint.startswith("dry friction (up to 6 N·m at the leader) is not in the models")

@@ -9,6 +9,7 @@ from farhand.coupling.port import JointPort
 from farhand.link.layers import LAYERS
 from farhand.mapping.joint_map import JointMapping
 from farhand.rigs import Options, Rig, build_rig
+from farhand_lab.joint_space import net_energy
 
 DT = 1e-3
 
@@ -17,21 +18,6 @@ def built(leader: str, follower: str, law: str, layer: str, delay: float, scenar
     """A pair coupled by its joints."""
     names = [("rig.leader_plant", leader), ("rig.follower_plant", follower)]
     return build_rig("pair", Options(law, layer, scenario, delay=delay, settings=names))
-
-
-def net_energy(rig: Rig, seconds: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Energy put into the coupling over time, [J]: by its account, and by what the joints did.
-
-    The second is torque times way, from what was commanded and where the joints went. The third is
-    all energy that went in or out.
-    """
-    rig.session.run(seconds, rig.metrics.pull)
-    history, work, exchanged = rig.metrics.history, np.zeros(1), 0.0
-    for name in ("leader", "follower"):
-        way = np.diff(history.signal(name, "q"), axis=0)
-        step = (history.signal(name, "torque_coupled")[:-1] * way).sum(axis=1)
-        work, exchanged = work - np.cumsum(step), exchanged + float(np.abs(step).sum())
-    return history.signal("coupling", "port_energy").sum(axis=1), work, exchanged
 
 
 @pytest.mark.parametrize(
@@ -48,7 +34,8 @@ def net_energy(rig: Rig, seconds: float) -> tuple[np.ndarray, np.ndarray, float]
 def test_no_energy_is_made_in_joint_space(leader, follower, law, layer, delay, scenario, seconds):
     """Arms alike and unlike, in contact and free, gripper included: no more than is lent."""
     rig = built(leader, follower, law, layer, delay, scenario)
-    account, work, exchanged = net_energy(rig, seconds)
+    rig.session.run(seconds, rig.metrics.pull)
+    account, work, exchanged = net_energy(rig)
     lent = 3.0 * getattr(rig.parts.layer, "lent", 0.0)
     assert exchanged > 0.0 and not rig.session.trips
     assert account.min() >= -lent - 1e-9
@@ -61,7 +48,8 @@ def test_no_energy_is_made_in_joint_space(leader, follower, law, layer, delay, s
 def test_without_a_layer_the_same_pair_does_make_energy_and_trips():
     """The test above can fail: four channels over 50 ms shake themselves up."""
     rig = built("so101-leader", "so101", "four-channel", "none", 50.0, "wall")
-    account, work, _ = net_energy(rig, 2.0)
+    rig.session.run(2.0, rig.metrics.pull)
+    account, work, _ = net_energy(rig)
     assert account.min() < -1.0 and work.min() < -1.0
     assert rig.session.trips
     rig.close()

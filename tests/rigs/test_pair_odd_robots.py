@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from farhand.control.trajectory.paths import Move
 from farhand.errors import Mismatch
 from farhand.rigs import Options, Rig, build_rig
-from farhand.rigs.pair.parts import DIRECTIONS
+from farhand.rigs.pair.parts import DIRECTIONS, MAX_DAMPING, steppable
 from farhand.rigs.pair.scenarios import SCENARIOS, scaled
 
 JAW = """<body name="jaw" pos="{length} 0.02 0">
@@ -45,11 +47,13 @@ def pair(tmp_path):
     """Build a pair of two models."""
     built = []
 
-    def build(leader: str, follower: str, space: str, **more) -> Rig:
+    def build(leader: str, follower: str, space: str, tomls=("", ""), **more) -> Rig:
         settings = [("rig.space", space)]
-        for role, text in (("leader", leader), ("follower", follower)):
+        texts = zip(("leader", "follower"), (leader, follower), tomls, strict=True)
+        for role, text, toml in texts:
             path = tmp_path / f"{role}.xml"
             path.write_text(text)
+            path.with_suffix(".toml").write_text(toml)
             settings.append((f"rig.{role}_plant", str(path)))
         built.append(build_rig("pair", Options(settings=settings, **more)))
         return built[-1]
@@ -149,6 +153,28 @@ def test_unlike_hinges_are_coupled_by_what_both_have_together(pair):
     assert law.spring.rotational_stiffness == pytest.approx(20.0 * a * b / (a + b))
 
 
+def test_dampers_that_a_step_cannot_follow_are_weaker():
+    """One mass: D h / m is what counts. Of a heavy and a light part only the light one yields."""
+    parts = np.array([0, 1])
+    for damping, inertia in (((100.0, 50.0), (1.0, 1.0)), ((700.0, 2.0), (1.0, 1e-3))):
+        shares = steppable(np.array(damping), np.diag(1.0 / np.array(inertia)), 1e-3, parts)
+        left = shares * damping / np.array(inertia) * 1e-3
+        assert left.max() <= MAX_DAMPING
+    assert shares[0] == pytest.approx(0.5 * MAX_DAMPING / 0.7)
+    np.testing.assert_array_equal(steppable(np.ones(2), np.eye(2), 1e-3, parts), [1.0, 1.0])
+
+
+@pytest.mark.parametrize("space", ["joints", "tool"])
+def test_a_light_wrist_with_much_friction_does_not_lose_the_simulation(pair, space):
+    """As models have it that give no rotor's inertia."""
+    start, wrist = model([HINGE, LIFT, LIFT, ("hinge", "1 0 0")]).split('name="j3"')
+    for heavy, light in (("armature", "1e-5"), ("mass", "0.01"), ("damping", "1")):
+        wrist = re.sub(f'{heavy}="[^"]*"', f'{heavy}="{light}"', wrist, count=1)
+    text = f'{start}name="j3"{wrist}'
+    rig = pair(text, text, space, scenario="wall")
+    assert follows(rig, 1.0) < 0.05
+
+
 @pytest.mark.parametrize("space", ["joints", "tool"])
 def test_the_wall_stands_where_the_leader_brings_the_follower(pair, space):
     """A tenth of the shorter way ahead of the follower's tool, facing it."""
@@ -159,6 +185,43 @@ def test_the_wall_stands_where_the_leader_brings_the_follower(pair, space):
     # slides go as far on both sides; one to one
     np.testing.assert_allclose(wall.point - tool, [0.1 * reach, 0.0, 0.0], atol=1e-3)
     np.testing.assert_allclose(wall.normal, [-1.0, 0.0, 0.0], atol=1e-6)
+
+
+def test_the_wall_stands_where_the_follower_goes_from_its_own_home(pair):
+    """Its joints go as far as the leader's do, and not to the same place."""
+    text = model(SLIDES, length=0.1, tool=0.0)
+    tomls = "home = [0.05, 0.0, 0.1]", "home = [-0.1, 0.1, -0.05]"
+    rig = pair(text, text, "joints", tomls)
+    way = rig.parts.wall.point - rig.world.ports["follower"].tool.position
+    np.testing.assert_allclose(way, [0.1 * 0.7, 0.0, 0.0], atol=1e-3)
+
+
+@pytest.mark.parametrize("slow", ["leader", "follower"])
+@pytest.mark.parametrize("space", ["joints", "tool"])
+def test_the_hand_is_as_fast_as_the_slower_arm_may_be(pair, space, slow):
+    """At its fastest, 0.6 of what the slowest slide may do; measured on the path itself."""
+    text = model(SLIDES, tool=0.0)
+    limits = {slow: "[limits]\nvelocity = [0.05, inf, inf]"}
+    tomls = [limits.get(role, "") for role in ("leader", "follower")]
+    rig = pair(text, text, space, tomls, scenario="wall")
+    path, times = rig.parts.hand.path, np.arange(0.0, 8.0, 1e-3)
+    places = []
+    for time in times:
+        path.at(float(time))
+        places.append(path.translation[0])
+    # the way is cut into twenty steps
+    assert np.abs(np.gradient(places, times)).max() == pytest.approx(0.6 * 0.05, rel=0.06)
+
+
+def test_fingers_and_object_are_as_strong_as_the_grippers_they_meet(pair):
+    """The fingers' spring is ω (m ω + μ) of the jaw; what it holds has twice that."""
+    text = model([HINGE, LIFT], jaw='range="0 0.1"')
+    rig = pair(text, text, "joints")
+    strength = 0.05 * 20.0 + 1.0
+    fingers, thing = (rig.session.parameters[name] for name in ("fingers", "object"))
+    assert fingers.stiffness == pytest.approx(20.0 * strength)
+    assert fingers.damping == pytest.approx(2.0 * strength)
+    assert thing.stiffness == pytest.approx(40.0 * strength)
 
 
 def test_the_way_to_the_wall_keeps_off_the_ends_of_the_joints(pair):

@@ -65,3 +65,15 @@ def test_a_reset_begins_anew_and_a_bad_gain_is_refused(arm):
     np.testing.assert_array_equal(observer.update(np.zeros(6), DT), np.zeros(6))
     with pytest.raises(BadValue, match="gain"):
         MomentumObserver(arm, 0.0)
+
+
+def test_a_coarse_step_may_be_longer_than_the_time_constant(arm):
+    """One reading of an arm at rest that is pushed: K dt/(1 + K dt) of the push, at any K dt."""
+    arm.update(np.zeros(6), np.zeros(6))
+    push = np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for gain in (10.0, 1000.0):
+        observer = MomentumObserver(arm, gain)
+        observer.update(arm.gravity, 0.02)
+        # it stands still although its motors push against the hand
+        seen = observer.update(arm.gravity - push, 0.02, coarse=True)
+        np.testing.assert_allclose(seen, push * gain * 0.02 / (1.0 + gain * 0.02), atol=1e-9)

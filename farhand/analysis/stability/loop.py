@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +43,9 @@ HANDS = {
 }
 """Hands by name. Assumed, within published human arm impedances (200 to 1500 N/m)."""
 
+
+MOST_WAITING = 8
+"""Ticks up to which every command on a motor's bus is a state of its own."""
 
 RETURN_RATE = 0.01
 """Rate at which joints that nothing holds return, [rad/s].
@@ -196,6 +201,8 @@ class LoopArm:
     joints: bool = False  #: whether the law couples the joints, not the tool
     #: stiffness and damping of fingers that hold the last joint, [N·m/rad] and [N·m·s/rad]
     grip: tuple[float, float] = (0.0, 0.0)
+    #: which of the tool's six axes a target leads, if the drives take targets; 1 or 0 each
+    led: tuple[float, ...] | None = None
     #: damping that the arm's model lacks, so that an observer takes it for contact, [N·m·s/rad]
     unknown: Array | float = 0.0
 
@@ -203,6 +210,14 @@ class LoopArm:
     def coupled(self) -> Array:
         """Motion of what the law couples by that of the joints: the Jacobian, or 1."""
         return np.eye(len(self.M)) if self.joints else self.J
+
+    @property
+    def spread(self) -> Array:
+        """Joint torques by the law's effort, or joint targets by the pose that it wants."""
+        if self.led is None:
+            return self.coupled.T
+        back: Array = np.linalg.pinv(self.J * np.array(self.led)[:, None], rcond=1e-3)
+        return back * self.led
 
     @property
     def contact(self) -> tuple[Array, Array]:
@@ -226,6 +241,26 @@ class LoopArm:
 
 
 @dataclass(frozen=True)
+class LoopDrive:
+    r"""Motors that close a loop of their own around their joints, at their own rate.
+
+    .. math:: \tau = u - K q - D w
+
+    w is the velocity that a motor measures; u comes over the bus. A drive that is led by velocities
+    gets :math:`u = K q_r + D v_r + M\dot v_r` from a reference that follows joint targets t with
+    :math:`v_r = P\,(t - q) + Q\,(\dot t - \dot q)`, late.
+    """
+
+    stiffness: Array  #: K, n × n, [N·m/rad]
+    damping: Array  #: D, n × n, [N·m·s/rad]
+    period: float  #: of the motors' loop, [s]
+    cut_off: float = 0.0  #: of the velocity that they measure, [Hz]; 0: none
+    late: float = 0.0  #: from a state, over the bus, to the torque that answers it, [s]
+    follows: tuple[Array, Array] | None = None  #: P [1/s] and Q [-] of a drive led by velocities
+    smoothing: float = 0.0  #: time constant of the rate in Q, [s]
+
+
+@dataclass(frozen=True)
 class WholeLoop:
     r"""All joints of both arms, the hand on the leader and the wall on the follower.
 
@@ -233,7 +268,8 @@ class WholeLoop:
     ticks, w held; the law answers to pose, twist and wrench of both tools, 18 numbers each, those
     of the other side d ticks late. Small motions about rest: how the Jacobian changes with the
     posture under a steady force is left out. A law that couples joints answers to their positions,
-    velocities and external torques, 3 n numbers, with torques.
+    velocities and external torques, 3 n numbers, with torques. An arm whose drives take targets is
+    led by the pose that the law wants for its tool.
     """
 
     limbs: tuple[LoopArm, LoopArm]  #: leader and follower
@@ -245,72 +281,154 @@ class WholeLoop:
     reading: tuple[float, float] = (1.0, 1.0)  #: factor on positions that the law sees, [-]
     memory: Memory | None = None  #: of the law, at the leader's end
     observers: tuple[float, float] = (0.0, 0.0)  #: rates of wrench observers, [1/s]; 0: a sensor
+    step: float = 0.0  #: of the world that simulates the arms, [s]; 0: arms that move continuously
+    drives: tuple[LoopDrive | None, LoopDrive | None] = (None, None)  #: loops inside the arms
+    speed_steps: float = 0.0  #: of the slowest limit cycle that counts; 0: velocities have no steps
+    speed_reading: tuple[float, float] = (1.0, 1.0)  #: factor on velocities that the law sees, [-]
 
     @property
     def has_dry_friction(self) -> bool:
         """Whether any joint has dry friction."""
         return any(limb.dry.any() for limb in self.limbs)
 
+    @cached_property
+    def _sides(self) -> tuple[LoopSide, LoopSide]:
+        """Both arms by themselves, with what touches them."""
+        leader, follower = self.limbs
+        touched = leader, follower.touching(self.wall.stiffness, self.wall.damping)
+        one, two = (self._side(number, limb) for number, limb in enumerate(touched))
+        return one, two
+
     def matrices(self) -> tuple[Array, Array, Array]:
         """A, B and R as of :meth:`Loop.matrices`."""
-        held = (self.limbs[0], self.limbs[1].touching(self.wall.stiffness, self.wall.damping))
-        moved = [_moved(limb, self.period) for limb in held]
-        nv = [len(limb.M) for limb in held]
-        filtered = self.velocity_filter > 0.0
-        sizes = [(4 if filtered else 2) * n for n in nv]
-        starts, arms = (0, sizes[0]), sum(sizes)
-        wide = [gamma.shape[1] for _, gamma in moved]
-        efforts = slice(0, wide[0]), slice(wide[0], sum(wide))
-        watched = sum(wide) * any(self.observers)
-        total = arms + watched + (0 if self.memory is None else len(self.memory.P))
-        signals = [self._signals(side, held[side], starts[side], total) for side in range(2)]
-        A, B = np.zeros((total, total)), np.zeros((total, sum(wide)))
-        R = np.zeros((sum(wide), total))
-        self._observe(A, signals, arms)
-        for side in range(2):
-            phi, gamma = moved[side]
-            rows = slice(starts[side], starts[side] + 2 * nv[side])
-            A[rows, rows] = phi
-            A[rows] += gamma @ self.law[side][side] @ signals[side][0]
-            B[rows, efforts[side]] = gamma
-            R[efforts[side]] = self.law[side][1 - side] @ signals[1 - side][0]
-            if filtered:
-                n, start, memory = nv[side], starts[side], starts[side] + 2 * nv[side]
-                A[memory : memory + n, start : start + n] = np.eye(n)
-                A[memory + n : memory + 2 * n] = signals[side][1]
-        if self.memory is not None:
-            seen = [signal[0] for signal in signals]
-            B, R = self._remember(self.memory, A, B, R, moved[0][1], seen)
+        (one, two), law = self._sides, self.law
+        memory = self.memory or Memory(np.zeros((0, 0)), _NOTHING, np.zeros((one.B.shape[1], 0)))
+        n, wide, kept = len(one.A), one.B.shape[1], len(memory.P)
+        own = slice(0, n), slice(n, n + len(two.A))
+        rows = slice(own[1].stop, own[1].stop + kept)
+        A = np.zeros((rows.stop, rows.stop))
+        B = np.zeros((rows.stop, wide + two.B.shape[1] + kept))
+        R = np.zeros((B.shape[1], rows.stop))
+        A[own[0], own[0]] = one.A + one.B @ law[0][0] @ one.C
+        A[own[1], own[1]] = two.A + two.B @ law[1][1] @ two.C
+        B[own[0], :wide], R[:wide, own[1]] = one.B, law[0][1] @ two.C
+        through = slice(wide, wide + two.B.shape[1])
+        B[own[1], through], R[through, own[0]] = two.B, law[1][0] @ one.C
+        if kept:
+            # The law's memory is at the leader's end; what it learns of the follower crosses too.
+            A[rows, rows], A[own[0], rows] = memory.P, one.B @ memory.N
+            A[rows, own[0]] = memory.Q[0] @ one.C
+            B[rows, through.stop :], R[through.stop :, own[1]] = np.eye(kept), memory.Q[1] @ two.C
         return A, *_narrowed(B, R)
 
-    def _observe(self, A: Array, signals: list[tuple[Array, Array]], start: int) -> None:
-        """Pass observed wrenches through a low-pass whose states begin at ``start``."""
-        if not any(self.observers):
-            return
-        for rate, (seen, _) in zip(self.observers, signals, strict=True):
-            n = len(seen) // 3
-            rows = slice(start, start + n)
-            start += n
-            share = rate * self.period if rate > 0.0 else 1.0
-            A[rows] = share * seen[2 * n :]
-            A[rows, rows] += (1.0 - share) * np.eye(n)
-            if rate > 0.0:
-                seen[2 * n :] = 0.0
-                seen[2 * n :, rows] = np.eye(n)
+    def _side(self, number: int, limb: LoopArm) -> LoopSide:
+        """One arm with its drive, and the filters of what the law sees of it."""
+        gain, speed = self.reading[number], self.speed_reading[number]
+        drive, n, P = self.drives[number], len(limb.M), limb.coupled
+        A, B = self._moved(limb) if drive is None else self._driven(limb, drive)
+        B = B @ limb.spread
+        filtered = self.velocity_filter > 0.0 and drive is None
+        seen, rate = 2 * n * filtered, self.observers[number]
+        total = len(A) + seen + len(P) * (rate > 0.0)
+        q, v = np.zeros((n, total)), np.zeros((n, total))
+        q[:, :n] = v[:, n : 2 * n] = np.eye(n)
+        known = v
+        if drive is not None and drive.cut_off > 0.0:
+            known = np.eye(n, total, 2 * n)
+        elif filtered:
+            s, before = filter_share(self.velocity_filter, self.period), len(A)
+            known = gain * s / self.period * (q - np.eye(n, total, before))
+            known += (1.0 - s) * np.eye(n, total, before + n)
+        if limb.joints:
+            K, D = limb.contact
+            measured = -K @ q - (D + np.diag(np.broadcast_to(limb.unknown, n))) @ v
+        else:
+            measured = -limb.stiffness @ P @ q - limb.damping @ P @ v
+        moved = np.zeros((total, total))
+        moved[: len(A), : len(A)] = A
+        if filtered:
+            moved[len(A) : len(A) + seen] = np.vstack([q, known])
+        if rate > 0.0:
+            # An observer is a low-pass.
+            low = np.eye(len(P), total, total - len(P))
+            share = rate * self.period
+            moved[total - len(P) :] = share * measured + (1.0 - share) * low
+            measured = low
+        pushed = np.vstack([B, np.zeros((total - len(A), B.shape[1]))])
+        return LoopSide(moved, pushed, np.vstack([gain * P @ q, speed * P @ known, measured]))
 
-    @staticmethod
-    def _remember(
-        memory: Memory, A: Array, B: Array, R: Array, gamma: Array, signals: list[Array]
+    def _moved(self, limb: LoopArm) -> tuple[Array, Array]:
+        return _moved(limb, self.period, self.step)
+
+    def _driven(self, limb: LoopArm, drive: LoopDrive) -> tuple[Array, Array]:
+        """States and torques of an arm whose motors close their own loop, over one tick."""
+        n, many = len(limb.M), max(1, round(self.period / drive.period))
+        h = self.period / many
+        phi, gamma = _moved(limb, h, min(self.step, h))
+        w = slice(n, 2 * n)
+        if drive.cut_off > 0.0:
+            w, s = slice(2 * n, 3 * n), filter_share(drive.cut_off, h)
+            phi = np.block([[phi, np.zeros((2 * n, n))], [s * phi[n:], (1.0 - s) * np.eye(n)]])
+            gamma = np.vstack([gamma, s * gamma[n:]])
+        phi[:, :n] -= gamma @ drive.stiffness
+        phi[:, w] -= gamma @ drive.damping
+        ticks, rest = divmod(drive.late, self.period)
+        old = round(rest / h)
+        pushes = [gamma]
+        for _ in range(many - 1):
+            pushes.append(phi @ pushes[-1])
+        new, before = (
+            sum(part, np.zeros_like(gamma)) for part in (pushes[: many - old], pushes[many - old :])
+        )
+        A = np.linalg.matrix_power(phi, many)
+        if drive.follows is not None:
+            return self._following(limb, drive, A, new + before)
+        if limb.led is not None:
+            new, before = new @ drive.stiffness, before @ drive.stiffness
+        if ticks > MOST_WAITING:
+            return _long_delayed(A, new + before, drive.late, self.period)
+        return _delayed(A, new, before, int(ticks))
+
+    def _following(
+        self, limb: LoopArm, drive: LoopDrive, A: Array, B: Array
     ) -> tuple[Array, Array]:
-        """Add the law's memory as the last states, and its signals across the link."""
-        n, total = len(memory.P), len(A)
-        rows = slice(total - n, total)
-        A[rows] += memory.Q[0] @ signals[0]
-        A[rows, rows] += memory.P
-        A[: len(gamma), rows] += gamma @ memory.N
-        to_memory = np.zeros((total, n))
-        to_memory[rows] = np.eye(n)
-        return np.hstack([B, to_memory]), np.vstack([R, memory.Q[1] @ signals[1]])
+        """States and joint targets of an arm whose drives are led by velocities.
+
+        Behind the arm's own states: the reference q_r, its last velocity, the smoothed error, and
+        two for the delay.
+        """
+        assert drive.follows is not None
+        P, Q = (np.diag(gains) for gains in drive.follows)
+        n, arm, T, late = len(limb.M), len(A), self.period, drive.late
+        step = _pade(late, T)
+        total = arm + 5 * n
+        q, q_r, before, smooth, x1, x2 = (
+            np.eye(n, total, at) for at in (0, *(arm + k * n for k in range(5)))
+        )
+        share = T / (T + drive.smoothing)
+        # Everything is a row over the state and the targets.
+        none, target = np.zeros((n, n)), np.hstack([np.zeros((n, total)), np.eye(n)])
+        q, q_r, before, smooth, x1, x2 = (
+            np.hstack([rows, none]) for rows in (q, q_r, before, smooth, x1, x2)
+        )
+        error = target - q
+        # The rate is that of the error against its own low-pass.
+        rate = (error - smooth) * share / T
+        wanted = P @ error + Q @ rate
+        v_r = wanted - 12.0 / late * x2
+        torque = drive.stiffness @ q_r + drive.damping @ v_r + limb.M @ (v_r - before) / T
+        moved = np.zeros((total, total + n))
+        moved[:arm] = np.hstack([A, np.zeros((arm, 5 * n + n))]) + B @ torque
+        moved[arm:] = np.vstack(
+            [
+                q_r + T * v_r,
+                v_r,
+                smooth + share * (error - smooth),
+                step[0, 0] * x1 + step[0, 1] * x2 + step[0, 2] * wanted,
+                step[1, 0] * x1 + step[1, 1] * x2 + step[1, 2] * wanted,
+            ]
+        )
+        return moved[:, :total], moved[:, total:]
 
     def amplitudes(self, shape: Array) -> tuple[float, float]:
         """How far leader and follower swing along the axis in a mode."""
@@ -329,44 +447,84 @@ class WholeLoop:
 
     def _joints(self) -> Iterator[tuple[LoopArm, slice]]:
         """Both arms and the rows of their joints in the state."""
-        start = 0
-        for limb in self.limbs:
-            n = len(limb.M)
-            yield limb, slice(start, start + n)
-            start += (4 if self.velocity_filter > 0.0 else 2) * n
-
-    def _signals(self, side: int, limb: LoopArm, start: int, total: int) -> tuple[Array, Array]:
-        """Position, velocity and effort that the law sees of one side, and the known velocity."""
-        n, P, gain = len(limb.M), limb.coupled, self.reading[side]
-        q, v = np.zeros((n, total)), np.zeros((n, total))
-        q[:, start : start + n] = np.eye(n)
-        v[:, start + n : start + 2 * n] = np.eye(n)
-        known = v
-        if self.velocity_filter > 0.0:
-            s, memory = filter_share(self.velocity_filter, self.period), start + 2 * n
-            known = gain * s / self.period * q
-            known[:, memory : memory + n] = -gain * s / self.period * np.eye(n)
-            known[:, memory + n : memory + 2 * n] = (1.0 - s) * np.eye(n)
-        if limb.joints:
-            K, B = limb.contact
-            measured = -K @ q - (B + np.diag(np.broadcast_to(limb.unknown, n))) @ v
-        else:
-            measured = -limb.stiffness @ P @ q - limb.damping @ P @ v
-        return np.vstack([gain * P @ q, P @ known, measured]), known
+        first, second = (len(limb.M) for limb in self.limbs)
+        start = len(self._sides[0].A)
+        yield self.limbs[0], slice(0, first)
+        yield self.limbs[1], slice(start, start + second)
 
 
-def _moved(limb: LoopArm, period: float) -> tuple[Array, Array]:
-    """Φ and Γ of one arm, exact for an effort held over a period."""
-    n, P = len(limb.M), limb.coupled
-    both = np.zeros((2 * n + len(P), 2 * n + len(P)))
-    both[:n, n : 2 * n] = np.eye(n)
+_NOTHING = (np.zeros((0, 0)), np.zeros((0, 0)))
+
+
+class LoopSide(NamedTuple):
+    """One arm over a tick: z' = A z + B w, and C z is what the law sees of it."""
+
+    A: Array
+    B: Array
+    C: Array
+
+
+def _delayed(A: Array, new: Array, before: Array, ticks: int) -> tuple[Array, Array]:
+    """The same with inputs that act some ticks late; the last one acts on in the first part."""
+    count = ticks + bool(before.any())
+    if count == 0:
+        return A, new
+    n, wide = len(A), new.shape[1]
+    moved = np.zeros((n + count * wide, n + count * wide))
+    moved[:n, :n] = A
+    moved[n + wide :, n:-wide] = np.eye((count - 1) * wide)
+    pushed = np.zeros((len(moved), wide))
+    pushed[n : n + wide] = np.eye(wide)
+    if ticks == 0:
+        pushed[:n] = new
+    else:
+        moved[:n, n + (ticks - 1) * wide : n + ticks * wide] = new
+    if before.any():
+        moved[:n, n + ticks * wide :] = before
+    return moved, pushed
+
+
+def _pade(late: float, period: float) -> Array:
+    """States of a delay over a tick, in Padé's approximation of second order: x' = S [x; u].
+
+    What comes out is u − 12 x₂ / late. Good for oscillations of up to a third of 1 / late.
+    """
+    rates = np.zeros((3, 3))
+    rates[0, 1], rates[1] = 1.0, (-12.0 / late**2, -6.0 / late, 1.0)
+    return exponential(rates * period)[:2]
+
+
+def _long_delayed(A: Array, B: Array, late: float, period: float) -> tuple[Array, Array]:
+    """The same with inputs that act late, without a state for every tick of it."""
+    one, S = np.eye(B.shape[1]), _pade(late, period)
+    through = np.hstack([np.zeros_like(B), -12.0 / late * B])
+    none = np.zeros((2 * B.shape[1], len(A)))
+    moved = np.block([[A, through], [none, np.kron(S[:, :2], one)]])
+    return moved, np.vstack([B, np.kron(S[:, 2:], one)])
+
+
+def _moved(limb: LoopArm, period: float, step: float) -> tuple[Array, Array]:
+    """Φ and Γ of one arm for joint torques held over a period: exact, or as a world steps it.
+
+    A world takes the forces of a step's start and moves on with the velocity of its end, which is
+    half a step earlier than continuous arms are.
+    """
+    n = len(limb.M)
     K, B = limb.contact
-    B = B + np.diag(limb.viscous)
+    D = np.diag(limb.viscous)
     if limb.joints:
-        K, B = K + RETURN_RATE * (RETURN_RATE * limb.M + B), B + 2.0 * RETURN_RATE * limb.M
-    forces = -np.hstack([K, B, -P.T])
-    both[n : 2 * n] = np.linalg.solve(limb.M, forces)
-    moved = exponential(both * period)
+        K, B = K + RETURN_RATE * (RETURN_RATE * limb.M + B + D), B + 2.0 * RETURN_RATE * limb.M
+    if step > 0.0:
+        moved = np.eye(3 * n)
+        forces = np.hstack([-step * K, limb.M - step * B, step * np.eye(n)])
+        moved[n : 2 * n] = np.linalg.solve(limb.M + step * D, forces)
+        moved[:n] += step * moved[n : 2 * n]
+        moved = np.linalg.matrix_power(moved, max(1, round(period / step)))
+    else:
+        rates = np.zeros((3 * n, 3 * n))
+        rates[:n, n : 2 * n] = np.eye(n)
+        rates[n : 2 * n] = np.linalg.solve(limb.M, np.hstack([-K, -B - D, np.eye(n)]))
+        moved = exponential(rates * period)
     return moved[: 2 * n, : 2 * n], moved[: 2 * n, 2 * n :]
 
 

@@ -9,7 +9,15 @@ from typing import Any, Protocol
 import mujoco
 import numpy as np
 
-from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopArm, LoopTool, WholeLoop
+from farhand.analysis.stability.loop import (
+    HANDS,
+    Contact,
+    Loop,
+    LoopArm,
+    LoopDrive,
+    LoopTool,
+    WholeLoop,
+)
 from farhand.analysis.stability.sampled_law import (
     LawTable,
     Memory,
@@ -17,9 +25,11 @@ from farhand.analysis.stability.sampled_law import (
     is_linear,
     probe_law,
     probe_memory,
+    probe_target,
     sample_law,
 )
 from farhand.arm import Arm
+from farhand.control.joint.loops import LimitedPD
 from farhand.coupling import Coupling, Side
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.link.network import EmulatedLink
@@ -28,7 +38,9 @@ from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.mapping.joint_map import JointMapping
 from farhand.mapping.pen import PenMapping
-from farhand.plants import JointTorque
+from farhand.plants import JointTorque, JointVelocity
+from farhand.plants.plant import InnerLoop
+from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.robots import q_to_pinocchio
 from farhand.world import ForceHand, ImpedanceHand, Wall, World
 from farhand.world.joints import Fingers
@@ -124,19 +136,20 @@ def operating_point(
     """
     bridge = _coupled(session)
     stations = bridge.a.station, bridge.b.station
-    for station in stations:
-        _require_torque(station)
+    inner = _inner_loop(stations[0]) or _inner_loop(stations[1])
     plane = parts.wall
     axis = DEFAULT_AXIS if plane is None else -plane.normal / np.linalg.norm(plane.normal)
     period = bridge.period_ns * 1e-9
     placed = _Placed(world, stances(world) if standing is None else standing)
     law: Coupling = _fresh(bridge.laws[0])
-    view = _View(law, stations, placed, axis, period)
+    view = _View(law, stations, placed, axis, period, led=inner is not None)
     wall = _contact(plane) if wall is None else wall
     ticks = int(np.ceil(0.5 * (_delay(parts.link) if delay is None else delay) / period - 1e-9))
     # A packet is read one tick after it is sent, or later.
     if delay is None and parts.link is not None and parts.link.connected:
         ticks = max(ticks, 1)
+    mirrored = any(isinstance(station.plant, MirroredPlant) for station in stations)
+    step = 0.0 if mirrored else world.step_ns * 1e-9
     faults = [station.plant.imperfections for station in stations]
     cut_off = max(fault.velocity_from_position if fault else 0.0 for fault in faults)
     view.require_motion()
@@ -150,8 +163,16 @@ def operating_point(
     loop = Loop(view.along(), tools[0], tools[1], held, wall, period, ticks, cut_off)
     observers = [station.observer for station in stations]
     rates = [0.0 if one is None else float(one.gain.min()) for one in observers]
+    drive, follower = None, limbs[1]
+    if inner is not None:
+        axes = (
+            (1.0,) * 6 if stations[1].controller.controls_orientation else (1.0,) * 3 + (0.0,) * 3
+        )
+        follower, rates[1] = replace(follower, led=axes), inner.wrench_rate
+        speed = world.placed[stations[1].name].robot.limits.velocity
+        drive = _drive(stations[1], follower, inner, speed)
     whole = WholeLoop(
-        (leader, limbs[1]),
+        (leader, follower),
         view.reflecting(1.0),
         wall,
         period,
@@ -159,6 +180,8 @@ def operating_point(
         cut_off,
         memory=view.memory(),
         observers=(rates[0], rates[1]),
+        step=step,
+        drives=(None, drive),
     )
     linear = view.linear()
     return Point(loop, whole, words, axis, view.quantum(quantum), view.reflecting, linear)
@@ -199,8 +222,9 @@ class _View:
         placed: _Placed,
         axis: Array,
         period: float,
+        led: bool,
     ) -> None:
-        self._period = period
+        self._period, self._led = period, led
         # Begin where the follower is, not on the way to a far first setpoint.
         if isinstance(law.mapping, PenMapping):
             law.mapping.absolute = False
@@ -239,10 +263,14 @@ class _View:
         self._law.mapping.force_scale = times * self._felt
         probed = probe_law(self._law, *self._sides, self._period)
         # Drop efforts that a passive joint would have to exert.
-        return [
+        table = [
             [effort * drives[:, None] for effort in efforts]
             for efforts, drives in zip(probed, self._drives, strict=True)
         ]
+        if self._led:
+            wanted = probe_target(self._law, *self._sides, self._period)
+            table[1] = [np.hstack([wanted, np.zeros((6, 12))]), np.zeros((6, 18))]
+        return table
 
     def linear(self) -> bool:
         """Whether the law is linear within a few millimetres."""
@@ -331,14 +359,34 @@ def _delay(link: EmulatedLink | None) -> float:
     return 1e-3 * link.delay if link is not None else 0.0
 
 
-def _require_torque(station: Station) -> None:
-    commands = station.controller.commands
-    if commands is not JointTorque:
+def _inner_loop(station: Station) -> InnerLoop | None:
+    """The loop inside a station's drives; None of one that takes torques."""
+    commands, inner = station.controller.commands, station.plant.inner_loop
+    if commands is JointTorque:
+        return None
+    if inner is None or station.role == "leader" or not 0.0 < inner.late < np.inf:
         raise Mismatch(
-            f"the {station.name} takes {commands.name}, not torques: its drives close a loop of "
-            "their own, with limits and delays that are not linear; try farhand run --headless "
-            "--delay, which tells you whether it shakes"
+            f"the {station.name} takes {commands.name}, and what its drives do with them is not "
+            "known; try farhand run --headless --delay, which tells you whether it shakes"
         )
+    return inner
+
+
+def _drive(station: Station, limb: LoopArm, inner: InnerLoop, speed: Array) -> LoopDrive:
+    """The drives of a follower that takes targets, as they are near rest."""
+    K, D = np.diag(inner.stiffness), np.diag(inner.damping)
+    if inner.per_inertia:
+        # The drives cancel the joints' friction too.
+        K, D = limb.M @ K, limb.M @ D - np.diag(limb.viscous)
+    follows, smoothing = None, 0.0
+    loop = station.controller.parts.get("pd")
+    if isinstance(loop, LimitedPD):
+        follows = speed * loop.proportional, speed * loop.derivative
+        # A difference over the time between two commands is half of it late.
+        smoothing = loop.smoothing + 0.5 * inner.command_period
+    elif station.controller.commands is JointVelocity:
+        raise Mismatch(f"how the {station.name} makes velocities of targets is not known")
+    return LoopDrive(K, D, inner.period, 0.0, inner.late, follows, smoothing)
 
 
 def _side(station: Station, placed: _Placed) -> Side:

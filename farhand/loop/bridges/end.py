@@ -35,7 +35,8 @@ class End:
             station.couple_joints()
             self._drives = station.plant.actuated
         self.asked, self._faded = np.zeros(len(self._rate)), np.zeros(len(self._rate))
-        self.effort = self.asked  #: what the station is asked for, faded
+        self.effort: Array  #: what the station is asked for, faded
+        self.hand_over(self.asked)
         # power of what the law asks for on the arm [W], and whether it is of this tick
         self._power, self._known = 0.0, False
         self._cut, self._parting, self._work = False, False, 0.0
@@ -94,7 +95,9 @@ class End:
             self._power = float(self.asked.dot(self._rate))
         self._known = False
         self.contribution.gain = gain = self.bounded(gain, dt)
-        self.hand_over(self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded))
+        effort = self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded)
+        if effort is not self.effort:
+            self.hand_over(effort)
         self.energy -= gain * self._power * dt
 
     def hand_over(self, effort: Array) -> None:

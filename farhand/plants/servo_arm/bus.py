@@ -41,6 +41,7 @@ class ServoBus:
         answers: how many arrived.
         missed: how many did not, or were corrupt.
         patience: how long an answer is waited for beyond its time on the line, [s].
+        byte_ns: time of a byte on the line, [ns].
 
     Raises:
         FileError: the port cannot be opened.
@@ -50,7 +51,7 @@ class ServoBus:
         self.path, self.family, self.protocol = path, family, family.protocol
         self._port = _open(path, baud)
         self._fd = self._port.fileno()
-        self._byte_s = BITS / baud
+        self.byte_ns = BITS * 1_000_000_000 // baud
         self._splitter = Splitter(self.protocol, statuses=True)
         self._slowest = FIRST_PATIENCE_S / 3.0
         self.answers = self.missed = 0
@@ -115,12 +116,11 @@ class ServoBus:
 
     def sync_read(self, ids: Sequence[int], at: int, size: int) -> dict[int, Packet]:
         """The same registers of several servos, by id; who did not answer is missing."""
-        found = self.exchange(self.protocol.sync_read(ids, at, size), ids, size)
-        return {id_: packet for id_, packet in found.items() if len(packet.data) == size}
+        return self.exchange(self.protocol.sync_read(ids, at, size), ids, size)
 
     def sync_write(self, register: Register, values: Mapping[int, bytes]) -> None:
         """Set registers from ``register`` on, of several servos; nobody answers."""
-        self._send(self.protocol.sync_write(register.at, values))
+        self.begin(self.protocol.sync_write(register.at, values))
 
     def exchange(
         self,
@@ -136,33 +136,49 @@ class ServoBus:
         A ``patient`` one waits long, because it must succeed. With ``wait`` [s], answers are
         collected for that long, and none is expected.
         """
+        self.begin(sent)
+        return self.finish(ids, size, patient=patient, wait=wait)
+
+    def begin(self, *sent: bytes) -> None:
+        """Send packets one behind the other, of which the last may be answered."""
         self._splitter.clear()
         self._drain()
-        start = time.monotonic()
-        self._send(sent)
+        self._sent = b"".join(sent)
+        self._began = time.monotonic()
+        self._send(self._sent)
+
+    def finish(
+        self, ids: Sequence[int], size: int = 0, *, patient: bool = False, wait: float | None = None
+    ) -> dict[int, Packet]:
+        """Collect the answers to what was sent; see :meth:`exchange`."""
         expected = 0 if wait is not None else len(ids)
-        length = len(sent) + expected * (self.protocol.overhead + size)
-        line = length * self._byte_s
+        length = expected * (self.protocol.overhead + size)
+        line = 1e-9 * (len(self._sent) + length) * self.byte_ns
         patience = FIRST_PATIENCE_S if patient else self.patience
-        until = start + (wait if wait is not None else line + patience)
-        asked, last, echo = set(ids), ids[-1] if expected else None, sent
+        until = self._began + (wait if wait is not None else line + patience)
         found: dict[int, Packet] = {}
+        echo, raw = self._sent, b""
         while True:
-            raw = self._receive(until - time.monotonic())
-            if not raw:
+            more = self._receive(until - time.monotonic())
+            if not more:
                 break
             # some adaptors hear what they send
-            raw, echo = raw.removeprefix(echo), b""
-            for packet in self._splitter.feed(raw):
-                if packet.id in asked:
+            more, echo = more.removeprefix(echo), b""
+            raw += more
+            whole = self.protocol.answers(raw, ids, size) if len(raw) == length else None
+            if whole is not None:
+                found = {packet.id: packet for packet in whole}
+                break
+            for packet in self._splitter.feed(more):
+                if packet.id in ids and (not expected or len(packet.data) >= size):
                     found[packet.id] = packet
             # they answer in the order in which they were asked
-            if expected and last in found:
+            if expected and ids[-1] in found:
                 break
         self.answers += len(found)
         self.missed += max(0, expected - len(found))
         if expected and len(found) == expected:
-            took = time.monotonic() - start - line
+            took = time.monotonic() - self._began - line
             self._slowest = max(took, 0.99 * self._slowest)
         return found
 

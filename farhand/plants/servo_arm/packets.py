@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 BROADCAST = 0xFE
 PING, READ, WRITE, REG_WRITE, ACTION, RESET, REBOOT = 1, 2, 3, 4, 5, 6, 8
-CLEAR, STATUS = 0x10, 0x55
+BACKUP, CLEAR_TURNS, CALIBRATE = 9, 10, 11
+CLEAR, CONTROL_BACKUP, STATUS = 0x10, 0x20, 0x55
 SYNC_READ, SYNC_WRITE, FAST_SYNC_READ = 0x82, 0x83, 0x8A
 BULK_READ, BULK_WRITE, FAST_BULK_READ = 0x92, 0x93, 0x9A
 
@@ -57,12 +58,31 @@ class Protocol(ABC):
         """The bytes of a servo's answer."""
 
     @abstractmethod
-    def _length(self, raw: bytearray) -> int | None:
+    def _length(self, raw: bytes | bytearray) -> int | None:
         """Bytes of the packet at the start of ``raw``, None until that is known; 0 for noise."""
 
     @abstractmethod
     def _unpack(self, raw: bytes, statuses: bool) -> Packet | None:
         """The content of a whole packet; None if its checksum is wrong."""
+
+    def answers(self, raw: bytes, ids: Sequence[int], size: int) -> list[Packet] | None:
+        """What these servos answered, if ``raw`` is exactly their answers of ``size`` bytes.
+
+        None for anything else, which a :class:`Splitter` looks into.
+        """
+        length = self.overhead + size
+        if len(raw) != length * len(ids):
+            return None
+        found = []
+        for start, id_ in zip(range(0, len(raw), length), ids, strict=True):
+            frame = raw[start : start + length]
+            if not frame.startswith(self.header) or self._length(frame) != length:
+                return None
+            packet = self._unpack(frame, True)
+            if packet is None or packet.id != id_:
+                return None
+            found.append(packet)
+        return found
 
     def word(self, value: int, size: int = 0) -> bytes:
         """A number in ``size`` bytes, by default those of an address."""
@@ -111,7 +131,7 @@ class Feetech(Protocol):
         """The bytes of a servo's answer."""
         return self.instruction(id_, error, data)
 
-    def _length(self, raw: bytearray) -> int | None:
+    def _length(self, raw: bytes | bytearray) -> int | None:
         # more than two FF in a row: the header is the last two
         if len(raw) > 2 and raw[2] == 0xFF:
             return 0
@@ -154,7 +174,7 @@ class Dynamixel(Protocol):
             raw += self.word(crc16(raw))
         return raw
 
-    def _length(self, raw: bytearray) -> int | None:
+    def _length(self, raw: bytes | bytearray) -> int | None:
         if len(raw) < 7:
             return None
         length = raw[5] | raw[6] << 8

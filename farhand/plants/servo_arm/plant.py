@@ -20,6 +20,7 @@ Gravity and friction are in the torques of the rig's controller.
 from __future__ import annotations
 
 import math
+import struct
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -43,7 +44,7 @@ from farhand.plants.servo_arm.description import (
     load_arm,
     servo_models,
 )
-from farhand.plants.servo_arm.packets import FEETECH, Packet
+from farhand.plants.servo_arm.packets import FEETECH, Packet, from_sign_magnitude
 from farhand.robots import Placement, Robot
 from farhand.spatial import Array
 
@@ -59,6 +60,7 @@ CHECK_CYCLES = 10
 WATCHDOG = 5
 """Of Dynamixel servos, in steps of 20 ms."""
 
+WATCHDOG_EXPIRED = 255
 DRIVES = ("auto", "effort", "offset")
 ALARMS = {1: "voltage", 2: "angle sensor", 4: "heat", 8: "current", 16: "shock", 32: "overload"}
 VELOCITY_UNIT = 0.229 * math.pi / 30.0
@@ -124,24 +126,38 @@ class ServoArmPlant(Plant):
             if calibration is not None:
                 check_calibration(stored, calibration, path)
             self.map = JointMap(self.servos, stored, robot)
+            self._ids = [servo.id for servo in self.servos]
+            self._loops = [servo.model.current_loop for servo in self.servos]
+            # position, velocity and load of a Feetech servo; current, velocity, position
+            self._words = struct.Struct("<HHH" if self._feetech else "<hii")
+            first = arm.family["present_position" if self._feetech else "present_current"].at
+            question = arm.family.protocol.sync_read(self._ids, first, self._words.size)
+            self._question = question
+            # question, answers and about as many bytes of commands
+            line = 2 * len(question) + len(self._ids) * (
+                2 * arm.family.protocol.overhead + self._words.size
+            )
+            self.period_ns = line * self.bus.byte_ns
             self._prepare()
-            first = self._scan()
+            self._reading = self._scan()
         except BaseException:
             self.bus.close()
             raise
         n, count = len(joints), len(self.servos)
-        self._reading = first
-        self._oldest_ns = self._clock()
-        self._read_ns = np.full(count, self._oldest_ns)
+        self._began_ns = self._accounted_ns = self._clock()
+        self._read_ns = np.full(count, self._began_ns)
+        self._acting, self._impulse, self._impulse_then = np.zeros((3, n))
+        self._whole_ns = self._began_ns
+        self.acted = np.zeros(n)
         self._silences, self._alarms = np.zeros(count, int), np.zeros(count, int)
         self._torque = Latest(name, np.zeros(n))
         self._commanded_ns, self._brake, self._driving = 0, True, ""
         self._again = False
         self._cycle, self._period = 0, 0.0
-        self._began_ns = self._clock()
         self._stopped: str | None = None
         self._sample = Sample(n, n)
-        self._state = Latest(name, self._published(0.0))
+        self._state = Latest(name, self._published())
+        self._last = self._state.get().value
         self._recorded: tuple[Array, ...] | None = None
         self.worker = Worker(f"{name}-bus", self._serve, 1000.0)  #: the thread
         self._start()
@@ -192,12 +208,16 @@ class ServoArmPlant(Plant):
 
     def read(self, now_ns: int) -> Sample:
         """The last reading, as old as its oldest joint."""
-        state, sample, n = self._state.get(), self._sample, len(self._sample.q)
-        sample.time_ns = now_ns - (self._clock() - self._oldest_ns)
-        sample.motion[:] = state.value[: 2 * n]
+        state, sample, n = self._state.get().value, self._sample, len(self._sample.q)
+        last, self.acted_time = self._last, 1e-9 * float(state[-1] - self._last[-1])
+        if self.acted_time > 0.0:
+            self.acted = (state[3 * n : 4 * n] - last[3 * n : 4 * n]) / self.acted_time
+            self._last = state
+        sample.time_ns = now_ns - (self._clock() - int(state[-2]))
+        sample.motion[:] = state[: 2 * n]
         if self._recorded is not None:
             load, period, missed = self._recorded
-            load[:], period[0] = state.value[2 * n : 3 * n], state.value[-1]
+            load[:], period[0] = state[2 * n : 3 * n], state[-3]
             missed[0] = self.missed
         return sample
 
@@ -258,8 +278,10 @@ class ServoArmPlant(Plant):
         """Position, velocity and load of every servo; all must answer."""
         rows = np.full((len(self.servos), 3), np.nan)
         for _ in range(TRIES):
-            for index, row in self._measure()[0].items():
-                rows[index] = row
+            packets = self.bus.exchange(self._question, self._ids, self._words.size)
+            for index, id_ in enumerate(self._ids):
+                if id_ in packets:
+                    rows[index] = self._decode(packets[id_].data)
             if not np.isnan(rows).any():
                 return rows
         silent = [self.servos[k].id for k in np.flatnonzero(np.isnan(rows[:, 0]))]
@@ -267,65 +289,76 @@ class ServoArmPlant(Plant):
 
     # In the thread
 
-    def _measure(self) -> tuple[dict[int, Array], dict[int, Packet]]:
-        """One reading of all servos, by their place; who did not answer is missing."""
-        family = self.arm.family
-        first = family["present_position" if family.protocol is FEETECH else "present_current"]
-        last = family["present_load" if family.protocol is FEETECH else "present_position"]
-        size = last.at + last.size - first.at
-        packets = self.bus.sync_read([servo.id for servo in self.servos], first.at, size)
-        found = {}
-        names = ("present_position", "present_velocity")
-        for index, servo in enumerate(self.servos):
-            packet = packets.get(servo.id)
-            if packet is None:
-                continue
-            row = []
-            for name in (*names, last.name if family.protocol is FEETECH else first.name):
-                register = family[name]
-                start = register.at - first.at
-                row.append(register.decode(packet.data[start : start + register.size]))
-            found[index] = np.array(row, dtype=float)
-        by_place = {index: packets[self.servos[index].id] for index in found}
-        return found, by_place
-
     def _serve(self, now_ns: int) -> None:
-        """One cycle of the bus."""
+        """One cycle of the bus: commands and a question in one go, then the answers."""
         if self._again:
             self._begin_again()
-        self._command(now_ns)
-        taken_ns, packets = self._take_reading()
+        commands = self._command(now_ns)
+        packets = self._ask(*commands)
         self._judge(packets)
         self._cycle += 1
         if self._cycle % CHECK_CYCLES == 0 and self._driving not in ("", "free"):
             self._check_one(self._cycle // CHECK_CYCLES % len(self.servos))
+
+    def _ask(self, *commands: bytes) -> dict[int, Packet]:
+        """Send commands, measure and publish; the packets by id."""
+        bus, began_ns = self.bus, self._clock()
+        bus.begin(*commands, self._question)
+        line_ns = bus.byte_ns * (sum(map(len, commands)) + len(self._question))
+        packets = bus.finish(self._ids, self._words.size)
+        # a servo measures when it is asked, not when its answer arrives
+        taken_ns = began_ns + line_ns
+        self._account(taken_ns)
+        for index, id_ in enumerate(self._ids):
+            packet = packets.get(id_)
+            if packet is not None and len(packet.data) == self._words.size:
+                self._reading[index] = self._decode(packet.data)
+                self._read_ns[index] = taken_ns
+        if (self._read_ns == taken_ns).all():
+            self._impulse_then[:], self._whole_ns = self._impulse, taken_ns
         self._period, self._began_ns = (taken_ns - self._began_ns) * 1e-9, taken_ns
+        self._state.put(self._published())
+        return packets
 
-    def _take_reading(self) -> tuple[int, dict[int, Packet]]:
-        """Measure and publish; when, [ns], and the packets by the servos' places."""
-        found, packets = self._measure()
-        taken_ns = self._clock()
-        for index, row in found.items():
-            self._reading[index] = row
-            self._read_ns[index] = taken_ns
-        self._state.put(self._published(self._period))
-        self._oldest_ns = int(self._read_ns.min())
-        return taken_ns, packets
+    def _decode(self, data: bytes) -> tuple[int, int, int]:
+        """Position, velocity and load of one servo, in its own counts."""
+        if self._feetech:
+            position, velocity, load = self._words.unpack(data)
+            return (
+                from_sign_magnitude(position, 15),
+                from_sign_magnitude(velocity, 15),
+                from_sign_magnitude(load, 10),
+            )
+        current, velocity, position = self._words.unpack(data)
+        return position, velocity, current
 
-    def _published(self, period: float) -> Array:
-        """Angles, speeds, loads and period of the bus, [rad], [rad/s], [-] and [s]."""
+    def _account(self, now_ns: int) -> None:
+        """Add up what the motors have done until now."""
+        self._impulse += self._acting * (1e-9 * (now_ns - self._accounted_ns))
+        self._accounted_ns = now_ns
+
+    def _published(self) -> Array:
+        """All that is read, in one array.
+
+        Angles, speeds and loads of the joints; the motors' impulse until the last whole reading,
+        [N·m·s]; period of the bus, [s]; time of the oldest reading and of the whole one, [ns].
+        """
         q, v, load = self.map.joints(self._reading)
-        return np.concatenate([q, v, load, [period]])
+        times = self._period, self._read_ns.min(), self._whole_ns
+        return np.concatenate([q, v, load, self._impulse_then, times])
 
     def _judge(self, packets: Mapping[int, Packet]) -> None:
         """Count silence and alarms."""
-        feetech = self._feetech
+        feetech, mask = self._feetech, 0x7F if self._feetech else 0x80
+        calm = all(packet.code & mask == 0 for packet in packets.values())
+        if calm and len(packets) == len(self._ids):
+            self._silences[:] = self._alarms[:] = 0
+            return
         for index, servo in enumerate(self.servos):
-            packet = packets.get(index)
+            packet = packets.get(servo.id)
             self._silences[index] = 0 if packet is not None else self._silences[index] + 1
             if packet is not None:
-                alarm = packet.code & (0x7F if feetech else 0x80)
-                self._alarms[index] = self._alarms[index] + 1 if alarm else 0
+                self._alarms[index] = self._alarms[index] + 1 if packet.code & mask else 0
             who = f"servo {servo.id} ({servo.joint}) at {self.path}"
             if self._silences[index] == MAX_MISSED_ANSWERS:
                 self._stop(f"{who} gave no answer {MAX_MISSED_ANSWERS} times in a row")
@@ -337,10 +370,13 @@ class ServoArmPlant(Plant):
                 self._stop(f"{who} reports {' and '.join(words)}")
 
     def _check_one(self, index: int) -> None:
-        """Whether a servo still holds, and whether its bus watchdog has expired."""
-        servo = self.servos[index]
-        if self.bus.read(servo.id, "torque_enable") == 0:
-            who = f"servo {servo.id} ({servo.joint}) at {self.path}"
+        """Whether a servo still holds, or its bus watchdog has expired, in turn."""
+        servo, turn = self.servos[index], self._cycle // CHECK_CYCLES // len(self.servos)
+        who = f"servo {servo.id} ({servo.joint}) at {self.path}"
+        if not self._feetech and turn % 2:
+            if self.bus.read(servo.id, "bus_watchdog") == WATCHDOG_EXPIRED:
+                self._stop(f"{who} has heard nothing for {0.02 * WATCHDOG:g} s and has stopped")
+        elif self.bus.read(servo.id, "torque_enable") == 0:
             self._stop(f"{who} has switched itself off: it has restarted, or protects itself")
 
     def _stop(self, reason: str) -> None:
@@ -350,12 +386,12 @@ class ServoArmPlant(Plant):
         self._silences[:] = self._alarms[:] = 0
         self._stopped, self._driving, self._again = None, "", False
 
-    def _command(self, now_ns: int) -> None:
-        """Send the torques, or hold still."""
+    def _command(self, now_ns: int) -> list[bytes]:
+        """The packets that send the torques; holding still needs none."""
         torque = self._torque.get()
         old = now_ns - self._commanded_ns > self.settings.patience * 1e9
         if not self._commanded_ns:
-            return
+            return []
         if self._brake or old or self._stopped or not np.isfinite(torque.value).all():
             wanted = "hold"
         else:
@@ -367,9 +403,11 @@ class ServoArmPlant(Plant):
                 # one servo is silent or refuses; the others hold
                 self._stop(str(error))
                 self._driving = wanted
-                return
-        if wanted != "hold":
-            self._push(self.map.servo_torques(torque.value), wanted)
+                return []
+        if wanted == "hold":
+            self._acting[:] = 0.0
+            return []
+        return self._push(self.map.servo_torques(torque.value), wanted)
 
     def _drive(self) -> str:
         if self.settings.drive != "auto":
@@ -404,7 +442,7 @@ class ServoArmPlant(Plant):
                 except FileError as error:
                     missing, tries = missing or error, 1
             # the samples must not get old meanwhile
-            self._take_reading()
+            self._ask()
         self._driving = state
         if missing is not None:
             raise missing
@@ -429,24 +467,24 @@ class ServoArmPlant(Plant):
             return [*before, ("bus_watchdog", WATCHDOG), *on]
         return [*before, ("goal_pwm", round(885 * cap)), *on, *goal]
 
-    def _push(self, torque: Array, state: str) -> None:
-        """Send the servos' torques [N·m] in one or two packets."""
-        family, cap = self.arm.family, self.settings.torque
+    def _push(self, torque: Array, state: str) -> list[bytes]:
+        """One or two packets that send the servos' torques [N·m]."""
+        family, cap, loops = self.arm.family, self.settings.torque, self._loops
+        back = self.map.back * self._reading[:, 1] if state == "effort" else 0.0
+        back = np.where(loops, back, 0.0)
+        shares = np.clip(torque / self.map.stall - back, -cap, cap)
+        self._account(self._clock())
+        self._acting[:] = self.map.joint_torques((shares + back) * self.map.stall)
         rows: dict[str, dict[int, bytes]] = {}
-        for index, servo in enumerate(self.servos):
-            share = float(torque[index] / self.map.stall[index])
-            if state == "effort" and servo.model.current_loop:
-                share -= float(self.map.back[index] * self._reading[index, 1])
-            share = min(max(share, -cap), cap)
+        for index, (servo, share) in enumerate(zip(self.servos, shares.tolist(), strict=True)):
             name, row = self._row(index, servo, share, state)
             rows.setdefault(name, {})[servo.id] = row
-        for name, values in rows.items():
-            self.bus.sync_write(family[name], values)
+        protocol = family.protocol
+        return [protocol.sync_write(family[name].at, values) for name, values in rows.items()]
 
     def _row(self, index: int, servo: ArmServo, share: float, state: str) -> tuple[str, bytes]:
         """Register and bytes of one servo for a share of its stall torque."""
-        family, loop = self.arm.family, servo.model.current_loop
-        feetech = family.protocol is FEETECH
+        family, loop, feetech = self.arm.family, self._loops[index], self._feetech
         counts = round(share * servo.model.stall / servo.model.current) if loop else 0
         if state == "effort":
             if not feetech:
@@ -454,7 +492,7 @@ class ServoArmPlant(Plant):
                 return name, family[name].encode(full)
             value = counts if loop else round(1000 * share)
             return "goal_effort", family["goal_effort"].encode(value)
-        goal = round(float(self._reading[index, 0]) + math.copysign(self.settings.offset, share))
+        goal = round(self._reading.item(index, 0) + math.copysign(self.settings.offset, share))
         place = family["goal_position"].encode(min(max(goal, 0), STEPS - 1) if feetech else goal)
         if feetech:
             limit = family["torque_limit"].encode(abs(round(1000 * share)))
@@ -514,6 +552,12 @@ class JointMap:
         """Torque of each servo in its own direction, [N·m]."""
         share: Array = self.sign * (torque / self.count)[self.joint] / self._ratio
         return share
+
+    def joint_torques(self, torque: Array) -> Array:
+        """Torque of each joint from those of its servos, [N·m]."""
+        joints = len(self.count)
+        found: Array = np.bincount(self.joint, self.sign * self._ratio * torque, joints)
+        return found
 
     def _mean(self, values: Array) -> Array:
         mean: Array = np.bincount(self.joint, values, len(self.count)) / self.count

@@ -35,8 +35,9 @@ STEP_NS = 1_000_000
 SUPERVISION_NS = 10_000_000
 """How often a servo looks after its own voltage, temperature and load, [ns]; assumed."""
 
-REBOOT_NS = 300_000_000
-"""Time that a servo is deaf after its processor has started again, [ns]; assumed."""
+REBOOT_NS = {"feetech": 1_800_000_000, "dynamixel": 300_000_000}
+"""Time that a servo is deaf after its processor has started again, [ns]: Feetech's manual says
+about 1.8 s, Dynamixel's none: assumed."""
 
 WALL_STIFFNESS = 1000.0
 """Of the wall in front of an arm, [N/m]: about a table's edge with the arm's own give; assumed."""
@@ -57,6 +58,12 @@ SUPPLY_RESISTANCE = 0.05
 
 CLEAR_TURNS = bytes.fromhex("0144584C22")
 """Parameters of the instruction that clears a Dynamixel's count of turns."""
+
+MAX_ID = 252
+"""Largest id; a secondary id above it is none."""
+
+BACKUP_WORD = b"CTRL"
+"""Behind 1 (store) or 2 (restore), of the instruction that backs up a Dynamixel's table."""
 
 MOST_CATCH_UP_NS = 50_000_000
 """Physics that is made up for after a pause of the process; what is more is left out, [ns]."""
@@ -112,6 +119,7 @@ class SimulatedArm:
                 float(limits.velocity[joint] * servo.ratio),
                 float(viscous[joint] / servo.ratio**2 / count),
                 mounted=float(rng.integers(1200, 2900)),
+                baud=arm.baud,
             )
             for servo, joint, count in zip(arm.servos, self.joint, shared, strict=True)
         ]
@@ -164,12 +172,12 @@ class SimulatedArm:
         lower, upper = self.robot.limits.lower, self.robot.limits.upper
         for servo, joint in zip(self.servos, self.joint, strict=True):
             angles = servo.servo.ratio * np.array([lower[joint], upper[joint]])
-            ends = servo.mounted + servo.servo.sign * angles / STEP
+            ends = servo.mounted + servo._mount * angles / STEP
             middle, half = float(ends.mean()), abs(ends[1] - ends[0]) / 2
             target = STEPS // 2 - 1
             offset = round(middle) - target
             if not servo.feetech:
-                offset = -offset
+                offset = target - servo._turned * round(middle)
             low, high = max(0, round(target - half)), min(STEPS - 1, round(target + half))
             if store:
                 servo["homing_offset"] = offset
@@ -179,7 +187,8 @@ class SimulatedArm:
                 servo.save()
             name = servo.servo.joint
             key = name if name not in found else f"{name}_shadow"
-            found[key] = JointCalibration(servo.servo.id, 0, offset, low, high)
+            turned = servo.servo.drive_mode
+            found[key] = JointCalibration(servo.servo.id, turned, offset, low, high)
         return Calibration(found)
 
     def advance(self, to_ns: int) -> None:
@@ -204,7 +213,7 @@ class SimulatedArm:
             volts = self.supply * servo.servo.volts - SUPPLY_RESISTANCE * currents
             if volts < floor <= servo.volts:
                 servo.reboots += 1
-                servo.restart(REBOOT_NS)
+                servo.restart(REBOOT_NS[servo.family.protocol.name])
             servo.volts = volts
             servo.silent_ns = max(0, servo.silent_ns - STEP_NS)
             if self.world.now_ns % SUPERVISION_NS == 0:
@@ -267,7 +276,7 @@ class SimulatedServoBus:
         """Let a servo lose its power for a moment."""
         for servo in self._servos(id_):
             servo.reboots += 1
-            servo.restart(REBOOT_NS)
+            servo.restart(REBOOT_NS[servo.family.protocol.name])
 
     def answer(self, packet: Packet, now_ns: int) -> list[bytes]:
         """The answers of all servos to a packet of the host."""
@@ -282,6 +291,8 @@ class SimulatedServoBus:
             self._write_many(packet)
             return []
         answers = []
+        for servo in self._shadows(packet.id):
+            self._execute(servo, packet)
         for servo in self._servos(packet.id):
             error, data = self._execute(servo, packet)
             quiet = packet.id == BROADCAST and code != packets.PING
@@ -290,11 +301,18 @@ class SimulatedServoBus:
         return answers
 
     def _servos(self, id_: int) -> list[SimulatedServo]:
+        """Those that an id means, without shadows."""
         return [
             servo
             for servo in self.arm.servos
             if id_ in (BROADCAST, servo.id) and servo.silent_ns == 0
         ]
+
+    def _shadows(self, id_: int) -> list[SimulatedServo]:
+        """Those that listen to another's id as well."""
+        if id_ > MAX_ID:
+            return []
+        return [one for one in self.arm.servos if one.shadows == id_ and not one.silent_ns]
 
     def _replies(self, servo: SimulatedServo, code: int) -> bool:
         """Whether the servo answers this instruction, by its own setting."""
@@ -327,13 +345,17 @@ class SimulatedServoBus:
             return (0 if servo.feetech else -1), b""
         if code == packets.REBOOT:
             servo.reboots += 1
-            servo.restart(REBOOT_NS)
+            servo.restart(REBOOT_NS[servo.family.protocol.name])
             return (-1 if servo.feetech else 0), b""
         if code == packets.RESET:
             servo.reset()
             return 0, b""
         if code == packets.CLEAR and data == CLEAR_TURNS:
             return (RESULT_FAIL if servo["torque_enable"] else 0), b""
+        if servo.feetech and code in (packets.BACKUP, packets.CLEAR_TURNS, packets.CALIBRATE):
+            return servo.keep_house(code, data), b""
+        if code == packets.CONTROL_BACKUP and not servo.feetech and data[1:] == BACKUP_WORD:
+            return (RESULT_FAIL if servo["torque_enable"] else servo.keep_house(code, data)), b""
         return (-1 if servo.feetech else UNKNOWN_INSTRUCTION), b""
 
     def _read_many(self, packet: Packet) -> list[bytes]:
@@ -364,13 +386,13 @@ class SimulatedServoBus:
             at, size = (int.from_bytes(data[k * word : (k + 1) * word], "little") for k in (0, 1))
             rows = data[2 * word :]
             for start in range(0, len(rows) - size, size + 1):
-                for servo in self._servos(rows[start]):
+                for servo in (*self._shadows(rows[start]), *self._servos(rows[start])):
                     servo.write(at, rows[start + 1 : start + 1 + size])
             return
         start = 0
         while start + 5 <= len(data):
             at, size = data[start + 1] | data[start + 2] << 8, data[start + 3]
-            for servo in self._servos(data[start]):
+            for servo in (*self._shadows(data[start]), *self._servos(data[start])):
                 servo.write(at, data[start + 5 : start + 5 + size])
             start += 5 + size
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from farhand.plants.servo_arm.description import STEP, STEPS, ArmServo, Register
-from farhand.plants.servo_arm.packets import FEETECH
+from farhand.plants.servo_arm.packets import BACKUP, CALIBRATE, FEETECH
 
 PLAY = 1.75e-3
 """Play of the gears at the shaft, [rad]."""
@@ -43,6 +43,9 @@ RESULT_FAIL, UNKNOWN_INSTRUCTION, RANGE, LENGTH, LIMIT, ACCESS, ALERT = 1, 2, 4,
 VELOCITY_GAIN = 4.0
 """Gain of the velocity loop, duty of the top speed per error; assumed."""
 
+EXPIRED = 255
+"""Of a Dynamixel's bus watchdog that has expired; it takes no goals until 0 is written there."""
+
 FULL_DUTY = {"feetech": 1000, "dynamixel": 885}
 VELOCITY_UNIT = 0.229 * math.pi / 30.0
 """Speed of one count in a Dynamixel's registers, 0.229 rpm, [rad/s]."""
@@ -57,6 +60,7 @@ class SimulatedServo:
         top_speed: its speed without load, [rad/s].
         viscous: its part of the joint's friction in the robot's model, [N·m·s/rad].
         mounted: position of its encoder at the joint's zero, [steps].
+        baud: at which it speaks.
 
     Attributes:
         temperature: of the motor, [°C].
@@ -71,22 +75,29 @@ class SimulatedServo:
         top_speed: float,
         viscous: float,
         mounted: float = STEPS / 2,
+        baud: int = 1_000_000,
     ) -> None:
         self.servo, self.family = servo, servo.model.family
+        self._watchdog_expired = False
         self.stall, self.top_speed, self.mounted = stall, top_speed, mounted
         # what an open winding takes back is at most the friction that the model has
         self._back_slope = min(stall / top_speed, viscous)
         self.feetech = self.family.protocol is FEETECH
         self._full = FULL_DUTY[self.family.protocol.name]
+        self._covered: dict[tuple[int, int], list[Register]] = {}
+        self._goals = self.family["goal_position" if self.feetech else "goal_pwm"].at
         self.memory = bytearray(self.family.size)
         for register in self.family.registers.values():
             self._put(register, register.value)
         self._put(self.family["model_number"], servo.model.number)
         self._put(self.family["id"], servo.id)
-        rates = self.family.baud_rates
-        if 1_000_000 in rates:
-            self._put(self.family["baud_rate"], rates.index(1_000_000))
-        self.saved = bytes(self.memory)
+        self._put(self.family["baud_rate"], self.family.baud_rates.index(baud))
+        if not self.feetech:
+            self._put(self.family["drive_mode"], servo.drive_mode)
+            self._put(self.family["secondary_id"], servo.shadows)
+        #: way round in which it is mounted
+        self._mount = -servo.sign if servo.drive_mode & 1 else servo.sign
+        self.saved = self.backup = bytes(self.memory)
         self.registered: tuple[int, bytes] | None = None
         self.temperature, self.volts, self.reboots = AMBIENT, servo.volts, 0
         self.angle = self.speed = 0.0
@@ -131,11 +142,27 @@ class SimulatedServo:
         self._reference = float(self.position)
         self._refresh()
 
+    def keep_house(self, code: int, data: bytes) -> int:
+        """Back up or restore the EEPROM, or make the present position another; the error."""
+        if code == CALIBRATE:
+            place = int.from_bytes(data, "little") if data else STEPS // 2
+            self._put(self.family["homing_offset"], round(self.raw) % STEPS - place)
+            self._keep(self.family["homing_offset"])
+        elif code == BACKUP or data[:1] == b"\1":
+            self.backup = self.saved
+        elif data[:1] == b"\2":
+            self.saved = self.backup
+            self.restart()
+        self._refresh()
+        return 0
+
     def reset(self) -> None:
-        """Back to the factory's values, but for id and baud rate."""
+        """Back to the factory's values or a Feetech's backup, but for id and baud rate."""
         kept = self["id"], self["baud_rate"], self["model_number"]
         for register in self.family.registers.values():
             self._put(register, register.value)
+        if self.feetech:
+            self.memory[: self.family.sram] = self.backup[: self.family.sram]
         for name, value in zip(("id", "baud_rate", "model_number"), kept, strict=True):
             self._put(self.family[name], value)
         self.save()
@@ -144,7 +171,7 @@ class SimulatedServo:
     @property
     def raw(self) -> float:
         """Position of the encoder, [steps]."""
-        return self.mounted + self.servo.sign * self.angle / STEP
+        return self.mounted + self._mount * self.angle / STEP
 
     @property
     def position(self) -> int:
@@ -173,7 +200,10 @@ class SimulatedServo:
 
     def write(self, at: int, data: bytes) -> int:
         """Set some registers; the error."""
-        whole = [r for r in self.family.registers.values() if at <= r.at < at + len(data)]
+        whole = self._covered.get((at, len(data)))
+        if whole is None:
+            end, every = at + len(data), self.family.registers.values()
+            whole = self._covered[at, len(data)] = [r for r in every if at <= r.at < end]
         if at + len(data) > self.family.size:
             return 0 if self.feetech else RANGE
         values = [r.decode(data[r.at - at : r.at - at + r.size]) for r in whole]
@@ -186,7 +216,10 @@ class SimulatedServo:
             if register.fixed or register.at + register.size > at + len(data):
                 continue
             self._take(register, value)
-        self._refresh()
+        if at >= self._goals and "torque_enable" not in (r.name for r in whole):
+            self._refresh_goals()
+        else:
+            self._refresh()
         return 0
 
     def _refusal(self, register: Register, value: int, end: int) -> int:
@@ -198,6 +231,8 @@ class SimulatedServo:
         if register.low is not None and not register.low <= value <= (register.high or 0):
             return RANGE
         if register.name == "operating_mode" and value not in self.servo.model.modes:
+            return RANGE
+        if self._watchdog_expired and register.name.startswith("goal_"):
             return RANGE
         if register.name == "torque_enable" and value and self["hardware_error"] & self["shutdown"]:
             return RESULT_FAIL
@@ -230,8 +265,6 @@ class SimulatedServo:
             self._goal_at_rest()
         if name == "operating_mode" and not self.feetech:
             self._goal_at_rest()
-        if name == "bus_watchdog" and value == 0:
-            self._watchdog_expired = False
 
     def _goal_at_rest(self) -> None:
         """A servo that is switched on stays where it is."""
@@ -254,7 +287,7 @@ class SimulatedServo:
         """Bring the registers of what is present up to date."""
         put, family = self._put, self.family
         put(family["present_position"], self.position)
-        speed = self.servo.sign * self.speed
+        speed = self._mount * self.speed
         if self.feetech:
             put(family["present_velocity"], round(speed / STEP))
             put(family["present_load"], round(1000 * self._duty))
@@ -274,36 +307,44 @@ class SimulatedServo:
         """Take over what the registers say about the motor."""
         self._on = bool(self["torque_enable"])
         self._mode = self["operating_mode"]
-        self._goal = float(self["goal_position"])
         self._offset = self["homing_offset"]
         self._turned = -1 if not self.feetech and self["drive_mode"] & 1 else 1
         # bit 4 of Feetech's phase
         self._counts_turns = self.feetech and bool(self["phase"] & 0x10)
-        self._watchdog_expired = False
+        self._low, self._high = self["min_position_limit"], self["max_position_limit"]
         if self.feetech:
-            self._cap = min(self["torque_limit"], self["max_torque_limit"]) / 1000.0
+            self._most = self["max_torque_limit"]
             self._dead = self["minimum_startup_force"] / 1000.0
-            self._low, self._high = self["min_position_limit"], self["max_position_limit"]
             self._p = self["p_coefficient"] / 32 * 0.01
             self._d = self["d_coefficient"] / 32 * 0.05
-            self._ramp = float(abs(self["goal_velocity"])) or float("inf")
+        else:
+            self._most = self["pwm_limit"]
+            self._dead = DYNAMIXEL_DEAD_ZONE
+            self._p = self["position_p_gain"] / 128 / 885
+            # per step and millisecond
+            self._d = self["position_d_gain"] / 16 / 885 * 1e-3 / STEP
+        #: id to which it listens without an answer
+        self.shadows = 255 if self.feetech else self["secondary_id"]
+        self._watchdog_expired = not self.feetech and self["bus_watchdog"] == EXPIRED
+        self._refresh_goals()
+
+    def _refresh_goals(self) -> None:
+        """Take over the registers that a host writes in every cycle."""
+        self._goal = float(self["goal_position"])
+        if self.feetech:
+            self._cap = min(self["torque_limit"], self._most) / 1000.0
+            self._ramp = float(abs(self["goal_velocity"])) or math.inf
             self._effort = self["goal_effort"]
             self._rate = self["goal_velocity"] * STEP
             if self._mode == 3:
                 self._goal += self.position
+            if self._mode == 0 and self._low < self._high:
+                self._goal = min(max(self._goal, self._low), self._high)
         else:
-            self._cap = min(abs(self["goal_pwm"]), self["pwm_limit"]) / 885.0
-            self._dead = DYNAMIXEL_DEAD_ZONE
-            self._low, self._high = self["min_position_limit"], self["max_position_limit"]
-            self._p = self["position_p_gain"] / 128 / 885
-            # per step and millisecond
-            self._d = self["position_d_gain"] / 16 / 885 * 1e-3 / STEP
-            profile = self["profile_velocity"] * VELOCITY_UNIT / STEP
-            self._ramp = profile or float("inf")
+            self._cap = min(abs(self["goal_pwm"]), self._most) / 885.0
+            self._ramp = self["profile_velocity"] * VELOCITY_UNIT / STEP or math.inf
             self._effort = self["goal_pwm"] if self._mode == 16 else self["goal_current"]
             self._rate = self["goal_velocity"] * VELOCITY_UNIT
-        if self._mode == 0 and self.feetech and self._low < self._high:
-            self._goal = min(max(self._goal, self._low), self._high)
 
     def drive(self, angle: float, speed: float, dt: float) -> float:
         """Torque at the shaft for a step of ``dt`` [s], on top of the model's friction, [N·m].
@@ -320,7 +361,7 @@ class SimulatedServo:
             self._warm(0.0, dt)
             # the winding is open: no current, so no back-EMF torque either
             return back
-        sign, most = self.servo.sign, self.stall * self.volts / self.servo.volts
+        sign, most = self._mount, self.stall * self.volts / self.servo.volts
         wanted = self._wanted(sign * speed, dt) * sign
         if self._holds_current:
             torque = min(max(wanted + back, -most), most)
@@ -366,9 +407,10 @@ class SimulatedServo:
 
     def _through_play(self, torque: float, slip: float, dt: float, back: float) -> float:
         """What the gears pass on: nothing while the motor crosses their play."""
-        self._play = min(max(self._play + slip * dt, -PLAY / 2), PLAY / 2)
-        touching = self._play * torque >= 0.0 and abs(self._play) >= PLAY / 2
-        return torque if touching or torque == 0.0 else back
+        # it pushes, or brakes a joint that is faster, on the side to which it slips
+        reached = self._play + slip * dt
+        self._play = min(max(reached, -PLAY / 2), PLAY / 2)
+        return torque if abs(reached) >= PLAY / 2 else back
 
     def _warm(self, load: float, dt: float) -> None:
         target = AMBIENT + HEATING * load * load
@@ -396,5 +438,6 @@ class SimulatedServo:
             self._put(self.family["torque_enable"], 0)
             self._on = False
         watchdog = 0 if self.feetech else self["bus_watchdog"]
-        if watchdog and now_ns - self.heard_ns > watchdog * 20_000_000:
+        if 0 < watchdog < EXPIRED and now_ns - self.heard_ns > watchdog * 20_000_000:
+            self._put(self.family["bus_watchdog"], EXPIRED)
             self._watchdog_expired = True

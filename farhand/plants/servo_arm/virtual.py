@@ -29,25 +29,25 @@ class VirtualServoBus(ServoBus):
         self.family, self.protocol = bus.arm.arm.family, bus.protocol
         self._splitter = Splitter(self.protocol, statuses=True)
         self.answers = self.missed = 0
+        self.byte_ns, self._heard = BITS * 1_000_000_000 // bus.baud, b""
         self.now_ns = bus.arm.world.now_ns
         self.plugged = True
 
     def close(self) -> None:
         """Nothing is open."""
 
-    def exchange(
-        self,
-        sent: bytes,
-        ids: Sequence[int],
-        size: int = 0,
-        *,
-        patient: bool = False,
-        wait: float | None = None,
-    ) -> dict[int, Packet]:
-        """See :meth:`ServoBus.exchange`."""
+    def begin(self, *sent: bytes) -> None:
+        """See :meth:`ServoBus.begin`."""
         self._splitter.clear()
-        answers = self._feed(sent)
-        found = {one.id: one for one in self._splitter.feed(answers) if one.id in set(ids)}
+        self._heard = b"".join(self._feed(packet) for packet in sent)
+
+    def finish(
+        self, ids: Sequence[int], size: int = 0, *, patient: bool = False, wait: float | None = None
+    ) -> dict[int, Packet]:
+        """See :meth:`ServoBus.finish`."""
+        heard = self._heard
+        self.now_ns += len(heard) * self.byte_ns + (HOST_NS if heard else 0)
+        found = {one.id: one for one in self._splitter.feed(heard) if one.id in set(ids)}
         self.answers += len(found)
         self.missed += len(ids) - len(found)
         # the driver waits for the last one in vain
@@ -55,18 +55,13 @@ class VirtualServoBus(ServoBus):
             self.now_ns += round(1e9 * LEAST_PATIENCE_S)
         return found
 
-    def _send(self, raw: bytes) -> None:
-        self._feed(raw)
-
     def _feed(self, sent: bytes) -> bytes:
         if not self.plugged:
             raise self._gone(OSError("unplugged"))
-        bus, byte_ns = self.simulated, BITS * 1_000_000_000 // self.simulated.baud
-        self.now_ns += len(sent) * byte_ns
+        bus = self.simulated
+        self.now_ns += len(sent) * self.byte_ns
         bus.arm.advance(self.now_ns)
-        answers = b"".join(one for _, found in bus.feed(sent, self.now_ns) for one in found)
-        self.now_ns += len(answers) * byte_ns + (HOST_NS if answers else 0)
-        return answers
+        return b"".join(one for _, found in bus.feed(sent, self.now_ns) for one in found)
 
 
 class VirtualServoPlant(ServoArmPlant):

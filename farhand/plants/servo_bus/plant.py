@@ -9,7 +9,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.plants.plant import Channels, Command, JointPosition, JointTorque, Sample
+from farhand.plants.plant import Channels, Command, InnerLoop, JointPosition, JointTorque, Sample
 from farhand.plants.servo_bus.driver import Exchange, ServoDriver
 from farhand.plants.servo_bus.frames import FRAME_NS, HIGHEST, LOWEST, Frame
 from farhand.plants.servo_bus.joints import BusJoint
@@ -196,6 +196,19 @@ class ServoBusPlant(SimulatedPlant):
     def unstable(self) -> str:
         """Why the world that this plant carries along has diverged."""
         return self.world.unstable
+
+    @property
+    def inner_loop(self) -> InnerLoop:
+        """The loops in the servos, behind the bus.
+
+        A command waits for half a cycle on average and is sent in the course of the next; what is
+        read is as old as the cycle, and half of one more when it is used.
+        """
+        timing, loop, n = self.parts.timing, self.parts.loop, self._model.nv
+        frame_ns = timing.answer_ns + FRAME_NS if timing.read_back else timing.sent_ns
+        cycle, gear = 1e-9 * n * frame_ns, np.square(self._gear.shaft(self.port.q)[1])
+        step = self.world.step_ns * 1e-9
+        return InnerLoop(loop.kp * gear, loop.kd * gear, False, step, 2.5 * cycle, cycle)
 
     def advance(self, to_ns: int) -> None:
         """Step the world until ``to_ns``, with the bus and the servos in every step."""

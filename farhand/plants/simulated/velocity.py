@@ -10,7 +10,7 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.plants.plant import Brake, Command, JointTorque, JointVelocity, Sample
+from farhand.plants.plant import Brake, Command, InnerLoop, JointTorque, JointVelocity, Sample
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
 from farhand.spatial import Array
 from farhand.world.world import World
@@ -129,6 +129,14 @@ class VelocityPlant(SimulatedPlant):
     def unstable(self) -> str:
         """Why the world that this plant carries along has diverged."""
         return self.world.unstable
+
+    @property
+    def inner_loop(self) -> InnerLoop:
+        """The servo in the drives, behind their delay."""
+        drives, ones = self.drives, np.ones(self._true.nv)
+        late, w = drives.delay + 0.5 / drives.rate, drives.bandwidth
+        step = self.world.step_ns * 1e-9
+        return InnerLoop(w * w * ones, 2.0 * w * ones, True, step, late, 1.0 / drives.rate)
 
     def advance(self, to_ns: int) -> None:
         """Step the world until ``to_ns``, with the servo in every step."""

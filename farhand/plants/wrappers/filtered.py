@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from farhand.parameters import parameter
-from farhand.plants.plant import Channels, Plant, Sample
+from farhand.plants.plant import Channels, InnerLoop, Plant, Sample
 from farhand.plants.wrappers.wrapped import WrappedPlant
-from farhand.sensing.kalman import ScalarKalman
+from farhand.sensing.kalman import ScalarKalman, steady_gain, time_constant
 from farhand.spatial import Array
 
 
@@ -96,6 +96,15 @@ class SmoothedPlant(WrappedPlant):
         self._kalman: ScalarKalman | None = None
         self._due_ns = 0
         self._raw, self._variance = np.zeros(6), np.zeros(6)
+
+    @property
+    def inner_loop(self) -> InnerLoop | None:
+        """The loop of the plant inside, whose wrench is smoothed."""
+        inner, rate = super().inner_loop, self.smoothing.rate
+        if inner is None or not self.smoothing.active:
+            return inner
+        gain = steady_gain(self.smoothing.trust, 1.0)
+        return replace(inner, wrench_rate=1.0 / time_constant(gain, 1.0 / rate))
 
     def record(self, stream: Channels) -> None:
         """Publish the wrench before the filter, and the variance that is left after it."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from farhand.errors import UnknownName
 from farhand.parameters import parameter
-from farhand.plants.plant import Brake, Channels, Command, Plant, Sample
+from farhand.plants.plant import Brake, Channels, Command, InnerLoop, Plant, Sample
+from farhand.spatial import Array
 from farhand.world.world import World
 
 FAULTS = ("nan-position", "nan-velocity", "nan-wrench", "frozen", "no-wrench")
@@ -39,9 +40,24 @@ class WrappedPlant(Plant):
         return self._plant.force_peak
 
     @property
+    def acted(self) -> Array | None:  # type: ignore[override]
+        """Mean joint torque of the motors between the last two samples, [N·m]."""
+        return self._plant.acted
+
+    @property
+    def acted_time(self) -> float:  # type: ignore[override]
+        """Time between these samples, [s]."""
+        return self._plant.acted_time
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """What a user may set of the plant inside."""
         return self._plant.parameters
+
+    @property
+    def inner_loop(self) -> InnerLoop | None:
+        """The loop of the plant inside."""
+        return self._plant.inner_loop
 
     def read(self, now_ns: int) -> Sample:
         """The plant's sample."""

@@ -5,12 +5,14 @@ of a joint (or of the tool, along an axis), reduced over both arms, and one freq
 
 .. math:: K = \omega\,(I\,\omega + \mu), \qquad D = 2\,(I\,\omega + \mu)
 
-so that a follower at speed v lags by at most about v/ω, whether it is 0.5 kg or 60 kg. Torques that
-answer a measurement T later allow less: ω ≤ 1/(4T) and I ω + μ ≤ I'/(8T), with the inertia I' of a
-joint whose neighbours are free. The fastest mode of coupled joints is below 4 (I ω + μ)/I', so T
-costs it at most 0.5 rad of phase. The hand is
-held by the inertia of the leader's tool in the same way, so that a light wrist does not lose the
-simulation.
+so that a follower at speed v lags by at most about v/ω, whether it is 0.5 kg or 60 kg. The hand is
+held by the inertia of the leader's tool in the same way. Where a wrist is so light, beside its own
+friction or the rest of the arm, that steps of the loop could not follow such a damper, both are
+weaker: see :func:`steppable`.
+
+Torques that answer a measurement T later allow less: ω ≤ 1/(4T) and I ω + μ ≤ I'/(8T), with the
+inertia I' of a joint whose neighbours are free. The fastest mode of coupled joints is below
+4 (I ω + μ)/I', so T costs it at most 0.5 rad of phase.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling import (
     Admittance,
     Coupling,
+    FourChannel,
     OpenArm,
     OpenArmFourChannel,
     PositionForce,
@@ -57,8 +60,13 @@ from farhand.world.joints import Fingers, HeldObject
 from farhand.world.world import Port
 
 ROLES = ("leader", "follower")
+NO_MACHINE = (SIMULATED, SIMULATED)
 HAND_FREQUENCY = 25.0
 """Frequency of a hand's spring with the tool it holds, [rad/s]: 1000 N/m at 1.6 kg; assumed."""
+
+MAX_DAMPING = 0.75
+"""Largest D h / I, damping over inertia times a step of the loop. Dampers of sampled forces are
+stable below 2, and hand and law act together; [-]."""
 
 MIN_REACH = 1e-3
 """Arms whose tool moves less than this are refused, [m]."""
@@ -73,8 +81,15 @@ FRICTION_HELP = 0.7
 """Share of a machine's friction that is fed forward: with gears of this kind it ran calmly, and
 friction varies from arm to arm by about as much as is left; assumed."""
 
+OBSERVER_SHARE = 0.1
+"""Share of an observer's time constant that the delay of a bus may have: at 0.4 the fingers of a
+Koch pair under four channels chattered, at 0.1 they were calm."""
+
 END_STOP_SLACK = 0.02
 """How far beyond a joint's limits a guard trips, but at most 2 % of its range; assumed, [rad]."""
+
+LINEAR_ANGULAR = np.repeat((0, 1), 3)
+"""Which axes of a tool belong together."""
 
 DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0))
 """Where the wall may be, the best first; it is where both arms have most room to go."""
@@ -107,8 +122,8 @@ class Pair:
 class Arms:
     """Both robots by role: where they stand, their homes, and their models there."""
 
-    def __init__(self, robots: dict[str, Robot], gravity: float) -> None:
-        self.robots = robots
+    def __init__(self, robots: dict[str, Robot], gravity: float, step: float) -> None:
+        self.robots, self.step = robots, step
         self.homes = {role: robot.home.copy() for role, robot in robots.items()}
         models = {role: Arm.of(robot, gravity=gravity) for role, robot in robots.items()}
         for role, model in models.items():
@@ -194,7 +209,22 @@ class Arms:
         # the leader's joint as the follower's feels it
         other = felt.T @ strength["leader"]
         own = strength["follower"]
-        return np.where(other > 0.0, own * other / np.maximum(own + other, 1e-12), own)
+        both = np.where(other > 0.0, own * other / np.maximum(own + other, 1e-12), own)
+        S, light = joints.matrix, {role: self.inverse_inertia(role) for role in ROLES}
+        mobility = S @ light["leader"] @ S.T + light["follower"]
+        return both * steppable(2.0 * both, mobility, self.step, np.arange(len(both)))
+
+    def inverse_inertia(self, role: str) -> Array:
+        """Of the joints within a step, in which their own friction acts like inertia, [1/kg m²]."""
+        model = self.models[role]
+        found: Array = np.linalg.inv(model.M + self.step * np.diag(model.viscous))
+        return found
+
+    def tool_mobility(self, role: str) -> Array:
+        """Of the tool within a step, 6 × 6."""
+        J = self.models[role].J
+        found: Array = J @ self.inverse_inertia(role) @ J.T
+        return found
 
     def _most_strength(self, arm: Arm) -> Array | float:
         """Largest I ω + μ of the joints that the delay allows."""
@@ -202,6 +232,22 @@ class Arms:
             return np.inf
         most: Array = 0.125 / self.delay / np.linalg.inv(arm.M).diagonal()
         return most
+
+    def lightness(self, shape: Pair) -> float:
+        """Smallest I ω + μ of the leader over that of the follower, at most 1, [-].
+
+        A lag that pulls the follower with ω would pull a lighter leader faster by the inverse, too
+        fast for the delay of a bus.
+        """
+        pairs = [self.models["leader"], self.models["follower"]]
+        if shape.space == "tool":
+            inertia = np.array([tool_inertia(model) for model in pairs])
+            own, other = inertia * shape.frequency + [_tool_viscous(model) for model in pairs]
+            return float(min(1.0, np.min(own[other > 0.0] / other[other > 0.0])))
+        leader, follower = (m.M.diagonal() * shape.frequency + m.viscous for m in pairs)
+        matrix = self.mapping(shape.frequency).matrix
+        felt = np.square(matrix).T @ follower
+        return float(min(1.0, np.min(leader[felt > 0.0] / felt[felt > 0.0])))
 
     def strongest(self, frequency: float) -> float:
         """Largest I ω + μ of the joints."""
@@ -222,7 +268,9 @@ class Arms:
                 for i, mu, most in zip(inertia, viscous, limits, strict=True)
             )
             found.append(a * b / (a + b) if a + b > 0.0 else 0.0)
-        return found[0], found[1]
+        mobility = self.tool_mobility("leader") + self.tool_mobility("follower")
+        shares = steppable(2.0 * np.repeat(found, 3), mobility, self.step, LINEAR_ANGULAR)
+        return float(found[0] * shares[0]), float(found[1] * shares[3])
 
     def travel(self, space: str) -> float:
         """Length of which the moves and the way to the wall are shares, [m].
@@ -301,7 +349,7 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
         model = robot.compile()
         if model.nq != model.nv:
             raise Mismatch(f"the {role} {robot.name} has a floating base; a pair is of fixed arms")
-    return shape, Arms(robots, shape.gravity)
+    return shape, Arms(robots, shape.gravity, 1.0 / shape.rate)
 
 
 def allow_for_delay(shape: Pair, arms: Arms, plants: Mapping[str, Plant]) -> None:
@@ -358,6 +406,8 @@ def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
     if issubclass(law, Admittance):
         more |= {"mass": linear / omega, "inertia": angular / omega}
         more |= {"damping": 0.2 * linear, "rotational_damping": 0.2 * angular}
+    if issubclass(law, FourChannel) and (shape.leader_plant, shape.follower_plant) != NO_MACHINE:
+        more["lag_share"] = arms.lightness(shape)
     if issubclass(law, OpenArm | OpenArmFourChannel):
         names = {robot.name for robot in arms.robots.values()}
         more["published"] = names == {"openarm"} and shape.space == "joints"
@@ -399,7 +449,8 @@ def station(
         rest,
         period_ns,
         can_brake=Brake in plant.accepts,
-        assist=friction_help(robot, period_ns) if machine else None,
+        # a law with models compensates the friction itself, and twice would drive the arm
+        assist=friction_help(robot, period_ns) if machine and "models" not in law.needs else None,
         brakes_on_trip=machine,
     )
     if plant.loop_delay > 0.0:
@@ -407,7 +458,11 @@ def station(
         still.bandwidth = min(still.bandwidth, 0.25 / plant.loop_delay)
     # without torque sensors, what touches the joints is what explains the arm's momentum
     by_momentum = shape.space == "joints" or "observers" in law.needs
-    observer = MomentumObserver(arm, shape.observer_gain) if by_momentum else None
+    gain = shape.observer_gain
+    if plant.acted is not None:
+        # commands and samples are a cycle of the bus late each
+        gain = min(gain, OBSERVER_SHARE / (2e-9 * plant.period_ns))
+    observer = MomentumObserver(arm, gain) if by_momentum else None
     return Station(
         name or role,
         role,
@@ -435,13 +490,16 @@ def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
     """A hand that suits the leader it holds."""
     leader, omega = arms.models["leader"], HAND_FREQUENCY
     strengths = zip(MOST_HAND, tool_inertia(leader), _tool_viscous(leader), strict=True)
-    gains = [min(most, omega * (inertia * omega + mu)) for most, inertia, mu in strengths]
-    dampers = [1.4 * gain / omega for gain in gains]
+    gains = np.array([min(most, omega * (mass * omega + mu)) for most, mass, mu in strengths])
+    dampers = np.repeat(1.4 * gains / omega, 3)
+    shares = steppable(dampers, arms.tool_mobility("leader"), arms.step, LINEAR_ANGULAR)
+    gains *= shares[[0, 3]]
+    dampers = 1.4 * gains / omega
     return ImpedanceHand(
-        stiffness=gains[0],
-        damping=dampers[0],
-        rotational_stiffness=gains[1],
-        rotational_damping=dampers[1],
+        stiffness=float(gains[0]),
+        damping=float(dampers[0]),
+        rotational_stiffness=float(gains[1]),
+        rotational_damping=float(dampers[1]),
         path=HandPath(moves),
     )
 
@@ -461,6 +519,34 @@ def gripped(
         return Fingers(port, shape.frequency * strength, 2.0 * strength, shut, hand)
     size = lower + 0.5 * (start - lower)
     return HeldObject(port, size=size, stiffness=2.0 * shape.frequency * strength)
+
+
+def steppable(damping: Array, mobility: Array, step: float, parts: Array) -> Array:
+    r"""Shares of dampers that steps of the loop can follow, 1 where they can follow all of it.
+
+    Damped forces that are held for a step h are stable while the largest eigenvalue of
+    :math:`h\sqrt{D}\,\Gamma\sqrt{D}` is below 2. If it is above :data:`MAX_DAMPING`, the parts
+    that alone come to more than half of that are weakened, and then all if need be.
+
+    Args:
+        damping: D, one number per axis.
+        mobility: Γ, inverse inertia of what is damped.
+        step: h, [s].
+        parts: number of the part to which each axis belongs.
+    """
+    shares = np.ones(len(damping))
+
+    def load(of: Array) -> float:
+        root = np.sqrt(damping * shares)[of]
+        return step * float(np.linalg.eigvalsh(root[:, None] * mobility[np.ix_(of, of)] * root)[-1])
+
+    every = np.arange(len(damping))
+    if load(every) > MAX_DAMPING:
+        for part in np.unique(parts):
+            mine = every[parts == part]
+            shares[mine] *= min(1.0, 0.5 * MAX_DAMPING / max(load(mine), 1e-12))
+        shares *= min(1.0, MAX_DAMPING / max(load(every), 1e-12))
+    return shares
 
 
 def tool_inertia(arm: Arm) -> tuple[float, float]:

@@ -97,7 +97,7 @@ def test_a_locked_feetech_servo_forgets_what_was_written_to_its_eeprom(feetech):
         handler.write1ByteTxRx(port, 2, LOCK, lock)
         handler.write2ByteTxRx(port, 2, 9, 700)
         bus.reboot(2)
-        settled(bus.arm, 0.4)
+        settled(bus.arm, 1.9)
         assert handler.read2ByteTxRx(port, 2, 9)[0] == kept
         assert handler.read1ByteTxRx(port, 2, TORQUE)[0] == 0
 
@@ -107,6 +107,33 @@ def test_feetech_makes_its_present_position_the_middle(feetech):
     bus, port, handler = feetech
     handler.write1ByteTxRx(port, 4, TORQUE, 128)
     assert handler.read2ByteTxRx(port, 4, POSITION)[0] == 2048
+
+
+def test_feetech_restarts_backs_up_and_goes_back(feetech):
+    """The instructions of its manual for which its client has no call, as raw packets."""
+    bus, port, handler = feetech
+    servo = bus.arm.servos[1]
+
+    def send(code, *data):
+        packet = [0, 0, 2, len(data) + 2, code, *data, 0]
+        handler.txRxPacket(port, packet)
+        port.is_using = False
+
+    send(0x0B, 0x00, 0x04)
+    assert handler.read2ByteTxRx(port, 2, POSITION)[0] == 1024
+    send(0x0B)
+    assert handler.read2ByteTxRx(port, 2, POSITION)[0] == 2048
+    handler.write1ByteTxRx(port, 2, LOCK, 0)
+    handler.write2ByteTxRx(port, 2, 9, 700)
+    send(0x09)
+    handler.write2ByteTxRx(port, 2, 9, 800)
+    send(0x06)
+    assert handler.read2ByteTxRx(port, 2, 9)[0] == 700 and servo.id == 2
+    send(0x0A)
+    send(0x08)
+    assert handler.ping(port, 2)[1] == scs.COMM_RX_TIMEOUT
+    settled(bus.arm, 1.9)
+    assert handler.ping(port, 2)[1] == 0
 
 
 def test_dynamixel_reads_and_writes(dynamixel):
@@ -190,6 +217,38 @@ def test_dynamixel_group_reads_and_writes(dynamixel, fast):
     assert (many.fastBulkRead() if fast else many.txRxPacket()) == 0
     assert many.getData(1, DXL_GOAL, 4) == 2222
     assert many.getData(2, 84, 2) == 100
+
+
+def test_a_shadow_obeys_its_secondary_id_and_is_silent(bus_of):
+    """The second servo of an ALOHA arm's shoulder, with the ids that Interbotix publishes."""
+    bus = bus_of("vx300s")
+    port, handler = InstantPort(bus), dxl.PacketHandler(2.0)
+    assert handler.read1ByteTxRx(port, 3, 12)[0] == 2
+    assert handler.write1ByteTxRx(port, 2, DXL_TORQUE, 1) == (0, 0)
+    assert handler.read1ByteTxRx(port, 3, DXL_TORQUE)[0] == 1
+    # both tell the same place, because the first one turns its positions round
+    places = [handler.read4ByteTxRx(port, id_, DXL_POSITION)[0] for id_ in (2, 3)]
+    assert abs(places[0] - places[1]) <= 2
+    before = bus.arm.port.q[1]
+    assert handler.write4ByteTxRx(port, 2, DXL_GOAL, places[0] + 100) == (0, 0)
+    settled(bus.arm, 1.0)
+    assert bus.arm.port.q[1] > before + 0.05
+
+
+def test_gello_speaks_at_its_own_rate(bus_of, tmp_path):
+    """57600 baud, eight XL330; a host at another rate hears nothing."""
+    bus = bus_of("gello")
+    with ServoTerminal(bus, tmp_path / "gello"):
+        port, handler = dxl.PortHandler(str(tmp_path / "gello")), dxl.PacketHandler(2.0)
+        assert port.openPort() and port.setBaudRate(57_600)
+        for _ in range(20):
+            answer = handler.ping(port, 8)
+            if answer[1] == 0:
+                break
+        assert answer == (1200, 0, 0)
+        assert port.setBaudRate(1_000_000)
+        assert handler.ping(port, 8)[1] == dxl.COMM_RX_TIMEOUT
+        port.closePort()
 
 
 def test_both_clients_count_what_a_bad_line_does(bus_of):

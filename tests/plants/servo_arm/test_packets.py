@@ -9,11 +9,16 @@ from hypothesis import strategies as st
 from farhand.plants.servo_arm import packets
 from farhand.plants.servo_arm.packets import (
     ACTION,
+    BACKUP,
     BROADCAST,
     BULK_READ,
     BULK_WRITE,
+    CALIBRATE,
     CLEAR,
+    CLEAR_TURNS,
+    CONTROL_BACKUP,
     DYNAMIXEL,
+    FAST_SYNC_READ,
     FEETECH,
     REBOOT,
     REG_WRITE,
@@ -36,9 +41,19 @@ FEETECH_MANUAL = {
     "FF FF FE 20 83 2A 06 01 00 08 00 00 E8 03 02 00 08 00 00 E8 03 03 00 08 00 00 E8 03 "
     "04 00 08 00 00 E8 03 58": FEETECH.sync_write(0x2A, dict.fromkeys((1, 2, 3, 4), GOAL)),
     "FF FF FE 06 82 38 08 01 02 36": FEETECH.sync_read([1, 2], 0x38, 8),
-    "FF FF 00 02 06 F7": FEETECH.instruction(0, RESET),
+    "FF FF 01 0A 00 00 08 00 00 00 00 79 1E 55": FEETECH.status(
+        1, 0, bytes.fromhex("00080000 0000791E")
+    ),
+    "FF FF 01 02 0A F2": FEETECH.instruction(1, CLEAR_TURNS),
+    "FF FF 01 02 0B F1": FEETECH.instruction(1, CALIBRATE),
+    "FF FF 01 04 0B 00 04 EB": FEETECH.instruction(1, CALIBRATE, b"\0\4"),
+    "FF FF 01 02 06 F6": FEETECH.instruction(1, RESET),
+    "FF FF 01 02 09 F3": FEETECH.instruction(1, BACKUP),
+    "FF FF 01 02 08 F4": FEETECH.instruction(1, REBOOT),
 }
-"""Examples of Feetech's protocol manual, and what makes them here."""
+"""All examples of Feetech's "Communication Protocol User Manual" of its magnetic encoder servos,
+sections 4.1 to 4.12, one where several differ by the id; compared with two public translations.
+"""
 
 DYNAMIXEL_MANUAL = {
     "FF FF FD 00 01 03 00 01 19 4E": DYNAMIXEL.ping(1),
@@ -61,6 +76,17 @@ DYNAMIXEL_MANUAL = {
     "FF FF FD 00 FE 11 00 83 74 00 04 00 01 96 00 00 00 02 AA 00 00 00 82 87": (
         DYNAMIXEL.sync_write(116, {1: b"\x96\0\0\0", 2: b"\xaa\0\0\0"})
     ),
+    "FF FF FD 00 FE 0A 00 8A 84 00 04 00 03 07 04 20 F2": DYNAMIXEL.instruction(
+        BROADCAST, FAST_SYNC_READ, bytes.fromhex("84000400 030704")
+    ),
+    "FF FF FD 00 FE 19 00 55 00 03 A6 00 00 00 84 08 00 07 1F 08 00 00 16 CA "
+    "00 04 FF 03 00 00 D1 9E": DYNAMIXEL.fast_status(
+        [Packet(3, 0, b"\xa6\0\0\0"), Packet(7, 0, b"\x1f\x08\0\0"), Packet(4, 0, b"\xff\3\0\0")]
+    ),
+    "FF FF FD 00 01 08 00 20 01 43 54 52 4C 16 F5": DYNAMIXEL.instruction(
+        1, CONTROL_BACKUP, bytes.fromhex("014354524C")
+    ),
+    "FF FF FD 00 01 06 00 55 00 77 00 C3 69": DYNAMIXEL.status(1, 0, b"\x77\0"),
     "FF FF FD 00 FE 0D 00 92 01 90 00 02 00 02 92 00 01 00 1A 05": DYNAMIXEL.instruction(
         BROADCAST, BULK_READ, bytes.fromhex("0190000200 0292000100")
     ),
@@ -68,7 +94,8 @@ DYNAMIXEL_MANUAL = {
         BROADCAST, BULK_WRITE, bytes.fromhex("0120000200A000 021F00010050")
     ),
 }
-"""Examples of the e-manual's page on protocol 2.0, and what makes them here."""
+"""Examples of https://emanual.robotis.com/docs/en/dxl/protocol2/ (as of May 2026, 5ac1a6b83 of
+ROBOTIS-GIT/emanual), compared by program, and what makes them here."""
 
 
 @pytest.mark.parametrize("manual", [*FEETECH_MANUAL, *DYNAMIXEL_MANUAL])

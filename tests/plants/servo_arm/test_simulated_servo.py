@@ -111,6 +111,23 @@ def test_the_gears_have_play():
     assert arm.port.torque[PAN] < -0.1 * arm.servos[PAN].stall
 
 
+@pytest.mark.parametrize("name", ["so101", "koch"])
+def test_a_joint_that_is_faster_than_its_motor_is_braked(name):
+    """A little duty in the direction of the motion: the gears touch on the other side, and the
+    back-EMF brakes at once, less the duty's torque, as in closed form.
+    """
+    arm = SimulatedArm(load_arm(name), np.random.default_rng(1), gravity=0.0)
+    servo = arm.servos[PAN]
+    servo["operating_mode"] = 2 if servo.feetech else 16
+    servo["torque_enable"] = 1
+    servo["goal_effort" if servo.feetech else "goal_pwm"] = round(0.05 * servo._full)
+    settled(arm, 0.02)
+    arm.port.v[PAN] = 2.0
+    settled(arm, 0.005)
+    pushed = 0.05 * servo.stall * servo.volts / servo.servo.volts
+    assert arm.port.torque[PAN] == pytest.approx(pushed, rel=0.05)
+
+
 def test_overload_is_reported_and_the_servo_weakens():
     """After two seconds above 80 %, a Feetech servo falls back to 20 % and says so."""
     arm = SimulatedArm(load_arm("so101"), np.random.default_rng(1), gravity=0.0)
@@ -139,7 +156,7 @@ def test_a_brown_out_restarts_every_servo():
     settled(arm, 0.01)
     assert all(servo.reboots == 1 and servo.silent_ns > 0 for servo in arm.servos)
     arm.supply = 1.0
-    settled(arm, 0.5)
+    settled(arm, 2.0)
     assert all(servo.silent_ns == 0 and not servo["torque_enable"] for servo in arm.servos)
     assert [servo["homing_offset"] for servo in arm.servos] == offsets
 
@@ -154,6 +171,10 @@ def test_a_silent_bus_stops_a_dynamixel_with_a_watchdog():
     assert servo._current > 0.1
     settled(arm, 0.05)
     assert servo._current == pytest.approx(0.0, abs=0.01)
+    # its register says so, and it takes no goal until that is cleared
+    assert servo["bus_watchdog"] == 255
+    assert servo.write(102, b"\x10\0") == 4
+    assert servo.write(98, b"\0") == 0 and servo.write(102, b"\x10\0") == 0
 
 
 def test_an_arm_lies_still_until_a_servo_is_switched_on():

@@ -1,0 +1,158 @@
+"""A session in the Rerun viewer: signals as plots, the robots in 3-D, events as text."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from farhand.console.scene import Kinematics
+from farhand.errors import BadValue, LinkError, Mismatch
+from farhand.loop.telemetry import columns
+from farhand.publishing.viewer import Published, Times, Viewer, arrow_of, body_frames, pieces_of
+from farhand.recording.topics import Array
+
+PORT = 9876
+TIMELINE = "time"
+PLOTTED = ("error", "wrench_measured_in_world", "q")
+"""Signals that the first layout plots, where a stream has them."""
+
+
+class Rerun(Viewer):
+    """A gRPC server that the Rerun viewer connects to; started beside it where there is a screen.
+
+    Raises:
+        Mismatch: the SDK is not installed.
+        BadValue: the address is not a port.
+        LinkError: the port is taken.
+    """
+
+    def __init__(self, published: Published) -> None:
+        self._rerun, blueprint = library()
+        self.published = published
+        if not (published.address or "0").isdecimal():
+            raise BadValue(f"--publish rerun:{published.address}: not a port, 1 to 65535")
+        port = int(published.address or PORT)
+        self._columns: dict[str, dict[str, tuple[slice, Any]]] = {}
+        self._every: dict[str, int] = {}
+        self._seen: dict[str, int] = {}
+        for name, described in published.header["streams"].items():
+            labels = {c["name"]: c["labels"] for c in described["channels"]}
+            parts = columns(described).items()
+            self._columns[name] = {key: (part, labels[key]) for key, part in parts}
+            self._every[name] = max(1, round(described["rate"] / published.rate))
+            self._seen[name] = 0
+        self._bodies = body_frames(published.scene)
+        rr = self._rerun
+        rr.init("farhand", recording_id=f"farhand-{os.getppid()}")
+        try:
+            layout = self._layout(blueprint)
+            address = rr.serve_grpc(grpc_port=port, default_blueprint=layout)
+        except (OSError, RuntimeError) as error:
+            raise LinkError(f"Rerun cannot listen at port {port}: {error}") from None
+        self.address = f"Rerun: rerun --connect {address}"
+        self._declare()
+        if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+            rr.spawn(port=port, connect=False)
+
+    def take(self, stream: str, times_ns: Times, rows: Array) -> None:
+        """Plot the records that are due."""
+        rr, every = self._rerun, self._every[stream]
+        due = slice(-self._seen[stream] % every, None, every)
+        self._seen[stream] += times_ns.size
+        times_ns, rows = times_ns[due], rows[due]
+        if not times_ns.size:
+            return
+        times = [rr.TimeColumn(TIMELINE, timestamp=times_ns.astype("datetime64[ns]"))]
+        for name, (part, _) in self._columns[stream].items():
+            values = rr.Scalars.columns(scalars=rows[:, part].ravel())
+            count = part.stop - part.start
+            if count > 1:
+                values = values.partition(np.full(times_ns.size, count))
+            rr.send_columns(f"signals/{stream}/{name}", times, values)
+
+    def event(self, t_ns: int, kind: str, text: str, data: dict[str, Any]) -> None:
+        """Log what happened."""
+        level = {"trip": "ERROR", "lost": "WARN"}.get(kind, "INFO")
+        self._at(t_ns)
+        self._rerun.log("events", self._rerun.TextLog(text, level=level))
+
+    def draw(self, t_ns: int, kinematics: Kinematics, forces: dict[str, Array]) -> None:
+        """Move the bodies, and draw the forces."""
+        rr = self._rerun
+        self._at(t_ns)
+        for index, frame in self._bodies:
+            turn = rr.Quaternion(xyzw=np.roll(kinematics.body_quaternion_wxyz[index], -1))
+            place = rr.Transform3D(translation=kinematics.body_position[index], quaternion=turn)
+            rr.log(f"world/{frame}", place)
+        for robot, force in forces.items():
+            arrow = arrow_of(force, self.published.scene)
+            path = f"world/force on {robot}"
+            if arrow is None:
+                rr.log(path, rr.Clear(recursive=False))
+            else:
+                origin = kinematics.tool_position[robot]
+                rr.log(path, rr.Arrows3D(vectors=[arrow], origins=[origin], colors=[214, 94, 0]))
+
+    def diagnose(self, t_ns: int, statuses: Any) -> None:
+        """Log what is not well."""
+        for level, name, message, _ in statuses:
+            if level:
+                self.event(t_ns, "trip" if level > 1 else "lost", f"{name}: {message}", {})
+
+    def close(self) -> None:
+        """Send the rest."""
+        self._rerun.disconnect()
+
+    def _at(self, t_ns: int) -> None:
+        self._rerun.set_time(TIMELINE, timestamp=np.datetime64(t_ns, "ns"))
+
+    def _declare(self) -> None:
+        """Log what does not change: shapes, and the names of lines."""
+        rr = self._rerun
+        rr.log("world", rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
+        kinematics = Kinematics(self.published.scene)
+        for index, piece in enumerate(pieces_of(kinematics, self.published.scene)):
+            mesh = rr.Mesh3D(
+                vertex_positions=piece.vertices,
+                triangle_indices=piece.triangles,
+                albedo_factor=[round(255 * value) for value in piece.rgba],
+            )
+            where = "world" if piece.frame == "world" else f"world/{piece.frame}"
+            rr.log(f"{where}/shape_{index}", mesh, static=True)
+        for stream, channels in self._columns.items():
+            for name, (_, labels) in channels.items():
+                if labels:
+                    lines = rr.SeriesLines(names=list(labels))
+                    rr.log(f"signals/{stream}/{name}", lines, static=True)
+
+    def _layout(self, blueprint: Any) -> Any:
+        """The robots beside the plots that one asks for first."""
+        plots = [
+            blueprint.TimeSeriesView(origin=f"signals/{stream}/{name}", name=f"{stream} {name}")
+            for name in PLOTTED
+            for stream, channels in self._columns.items()
+            if name in channels
+        ]
+        picture = blueprint.Spatial3DView(origin="world", name="robots")
+        events = blueprint.TextLogView(origin="events", name="events")
+        left = blueprint.Vertical(picture, events, row_shares=[4, 1])
+        return blueprint.Blueprint(
+            blueprint.Horizontal(left, blueprint.Vertical(*plots[:5]), column_shares=[3, 2])
+        )
+
+
+def library() -> Any:
+    """The SDK and its module for layouts.
+
+    Raises:
+        Mismatch: it is not installed.
+    """
+    try:
+        import rerun
+        import rerun.blueprint
+    except ImportError:
+        install = "pip install 'farhand[rerun]'"
+        raise Mismatch(f"--publish rerun needs the package rerun-sdk: {install}") from None
+    return rerun, rerun.blueprint
