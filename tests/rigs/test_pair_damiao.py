@@ -88,6 +88,16 @@ def test_a_rig_ticks_at_the_rate_of_the_bus_unless_told_otherwise() -> None:
     assert shaped([("rig.leader_plant", "openarm")])[0].rate == 1000.0
 
 
+@pytest.mark.parametrize("law", ["openarm", "openarm-four-channel"])
+def test_published_gains_are_used_only_where_the_delay_allows_them(law: str) -> None:
+    """Their gripper's damping is 113 N·s/m on 0.37 kg: 10 ms later it would shake."""
+    for delay, used in ((0.0, True), (0.0005, True), (0.01, False)):
+        rig = build_rig("openarm", Options(law=law, settings=[("rig.loop_delay", delay)]))
+        assert rig.session.bridges[0].laws[0].published is used
+        assert any("the rig's own are used" in note for note in rig.notes) is not used
+        rig.close()
+
+
 def test_one_machine_of_two_says_which_delay_both_must_have() -> None:
     """Both must have the same law, so it changes nothing by itself."""
     shape, arms = shaped([("rig.leader_plant", "openarm"), ("rig.follower_plant", "openarm")])
