@@ -255,8 +255,10 @@ class Arms:
 
         At π/2 rad of phase they are not; at 1 rad there is still some room.
         """
-        limits = [self._most_strength(model) for model in self.models.values()]
-        return bool((2.0 * damping <= np.min(limits, axis=0) / 0.125).all())
+        return all(
+            bool((2.0 * damping <= self._most_strength(model) / 0.125).all())
+            for model in self.models.values()
+        )
 
     def strongest(self, frequency: float) -> float:
         """Largest I ω + μ of the joints."""
