@@ -21,7 +21,8 @@ import numpy as np
 from farhand.analysis.stability.loop import Contact, LoopArm, LoopDrive, WholeLoop
 from farhand.analysis.stability.spectrum import largest_stable, least_damped, stable
 from farhand.arm import Arm
-from farhand.coupling.openarm import OpenArm, published
+from farhand.coupling.openarm import OpenArm
+from farhand.coupling.published import published
 from farhand.errors import Mismatch
 from farhand.mapping.joint_map import JointMapping
 from farhand.parameters import parameter
