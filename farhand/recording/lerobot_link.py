@@ -94,13 +94,16 @@ def link_dataset(folder: Path, recording: Recording, station: str = "follower") 
 
 
 def _find(frames: Array, records: Array, folder: Path, recording: Recording) -> Array:
-    """The record of each frame: the first equal one after that of the frame before."""
+    """The record of each frame: the first equal one that is no older than that of the frame before.
+
+    Two frames have the same one if the session was late.
+    """
     where: dict[bytes, list[int]] = {}
     for row, record in enumerate(records):
         where.setdefault(record.tobytes(), []).append(row)
-    rows, last = [], -1
+    rows, last = [], 0
     for number, frame in enumerate(frames):
-        later = [row for row in where.get(frame.tobytes(), ()) if row > last]
+        later = [row for row in where.get(frame.tobytes(), ()) if row >= last]
         if not later:
             raise Mismatch(f"frame {number} of {folder} is not in {recording.path.name}")
         last = later[0]
