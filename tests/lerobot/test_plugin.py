@@ -250,7 +250,7 @@ def test_a_handover_by_lerobots_own_strategy_does_not_jump(policy, arms, monkeyp
 
 
 def contact(sessions, seconds: float) -> np.ndarray:
-    """Force at the tools of follower and leader [N], mean over some time; a row for each session."""
+    """Force at the tools of follower and leader, mean over some time, [N]; a row per session."""
     tools = [(one, station) for one in sessions for station in ("follower", "leader")]
     for one, station in tools:
         one.read(station, "wrench_measured_in_world")
