@@ -298,9 +298,8 @@ def test_contact_does_not_notice_lerobot(folder, capsys):
         assert not one.trips()
     with capsys.disabled():
         for when, forces in found.items():
-            print(
-                f"\n{when}: follower and leader {forces[0].round(3)} N, alone {forces[1].round(3)} N"
-            )
+            with_it, alone = forces.round(3).tolist()
+            print(f"\n{when}: follower and leader {with_it} N, without LeRobot {alone} N")
         print(f"largest speed of a joint after the kill: {moved:.4f} rad/s")
     assert found["attached"].min() > 0.5, "there was no contact"
     for when, forces in found.items():
