@@ -1,9 +1,9 @@
 """Where pairs coupled joint by joint begin to shake: predicted, and tried on the rig itself.
 
-``python -m farhand_lab.laws.joint_margins F.jsonl`` tries the cells and keeps the rows in that
-file; an interrupted run goes on where it stopped. Each cell is a pair at a wall, and one number
-that grows until it shakes: the force at the hand, the stiffness of the wall, or the delay. The rig
-must be calm at 0.85 of the predicted onset and shake at 1.15 of it.
+``python -m farhand_lab.laws.joint_margins F.jsonl FOLDER`` tries the cells, keeps the rows in that
+file and writes a page; an interrupted run goes on where it stopped. Each cell is a pair at a wall,
+and one number that grows until it shakes: the force at the hand, the stiffness of the wall, or the
+delay. The rig must be calm at 0.85 of the predicted onset and shake at 1.15 of it.
 
 The joints have no dry friction here: with it, whether a loop shakes depends on how hard it was
 bumped.
@@ -24,6 +24,7 @@ from farhand.analysis.stability.loop import WholeLoop
 from farhand.analysis.stability.operating_point import Point, operating_point
 from farhand.analysis.stability.spectrum import largest_stable, largest_stable_delay
 from farhand.analysis.stability.sweep import sweep
+from farhand.report.page import ReportPage
 from farhand.rigs import Options, build_rig
 from farhand.running.stability_trial import Trial, attempt
 from farhand.world import ImpedanceHand
@@ -172,17 +173,37 @@ def within(row: dict[str, Any]) -> bool:
     return row["above"] is True and row["below"] is False
 
 
+def write_report(rows: list[dict[str, Any]], folder: Path) -> Path:
+    """Write the page of the cells, those that miss first."""
+    hits = sum(within(row) for row in rows)
+    page = ReportPage(
+        "Pairs coupled joint by joint: predicted onset of shaking, tried on the rig",
+        f"{hits} of {len(rows)} cells were calm at {BELOW:g} of the predicted onset and shook at "
+        f"{ABOVE:g} of it. Units: force at the hand [-], wall [N/m], round trip [s].",
+    )
+    names = tuple(rows[0])
+    missed = [tuple(row.values()) for row in rows if not within(row)]
+    if missed:
+        page.table(names, missed, "Cells that miss")
+    page.table(names, [tuple(row.values()) for row in rows], "Every cell")
+    return page.save(folder)
+
+
 def main() -> None:
-    """Try the cells, and say how many were as predicted."""
+    """Try the cells of the first argument's file; write their page to the second's folder."""
     chosen = list(islice((c for c in cells() if not math.isnan(predicted(c))), COUNT))
     done = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     rows = sweep(judge, chosen, lambda cell: cell.name, done, workers=1)
+    for row in rows:
+        row.pop("name", None)
     hits = sum(within(row) for row in rows)
     share = 100.0 * hits / len(rows)
     print(f"{hits} of {len(rows)} cells within 15 % ({share:.1f} %)")
     for row in rows:
         if not within(row):
             print(row)
+    if len(sys.argv) > 2:
+        print(write_report(rows, Path(sys.argv[2])))
 
 
 if __name__ == "__main__":

@@ -71,9 +71,11 @@ def is_calm(loop: AnyLoop, bump: float = 0.0, quanta: float = 0.0) -> bool:
         return False
     if quanta <= 0.0:
         return True
-    # What only drifts with a wrong reading does not swing about: steps hold it within one of them.
+    # Motors know where they are: what only drifts with a wrong reading is held within its steps.
+    holds = isinstance(loop, WholeLoop) and any(loop.drives)
     return all(
-        _is_still(one, bump) or least_damped(one).frequency == 0.0 for one in _misread(loop, quanta)
+        _is_still(one, bump) or (holds and least_damped(one).frequency == 0.0)
+        for one in _misread(loop, quanta)
     )
 
 
