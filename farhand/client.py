@@ -200,13 +200,18 @@ class Client:
 
     def latest(self, stream: str, signal: str) -> tuple[float, Array]:
         """The newest values of a signal, and their time in the session, [s]."""
+        self._columns(stream, signal)
+        t, values = self.record(stream)
+        return t, values[signal]
+
+    def record(self, stream: str) -> tuple[float, dict[str, Array]]:
+        """The newest values of all signals of a stream, of one tick, and their time, [s]."""
         self._check_running()
-        part = self._columns(stream, signal)
         with self._lock:
             record = self._reader.latest(stream)
         # nobody is let in before the first tick
-        assert record is not None and part is not None
-        return record[0] * 1e-9, record[1][signal]
+        assert record is not None
+        return record[0] * 1e-9, record[1]
 
     def read(self, stream: str, signal: str) -> tuple[Array, Array]:
         """Everything since the last call for this signal, or since you attached.

@@ -57,7 +57,8 @@ def modules() -> list[str]:
 
 def test_the_client_loads_numpy_and_the_files_of_its_own_distribution_and_nothing_else():
     """So it runs where MuJoCo and Pinocchio are not."""
-    code = "import sys; before = {*sys.modules}; import farhand.client; "
+    code = "import sys; before = {*sys.modules}; "
+    code += "import farhand.client, farhand.lerobot_features; "
     code += "print(*({*sys.modules} - before))"
     loaded = set(in_python(code, sys.executable, "-I").split())
     own = {name for name in loaded if name.split(".")[0] == "farhand"}

@@ -30,7 +30,7 @@ LAYERS = (
     ("world", "plants", "sensing", "mapping", "control", "coupling", "friction"),
     ("link", "safety"),
     ("realtime", "loop"),
-    ("recording", "analysis", "learning", "client"),
+    ("recording", "analysis", "learning", "client", "lerobot_features"),
     ("rigs",),
     ("console", "gym"),
     ("report", "running", "publishing"),

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from farhand.cli.info import note_if_broken
-from farhand.cli.options import RecordingPath
+from farhand.errors import BadValue
 from farhand.report.output import check_folder, say, within
 
 Format = Annotated[
@@ -18,20 +18,29 @@ Folder = Annotated[Path, Argument(metavar="DIR", help="A new or empty folder.")]
 Fps = Annotated[int, Option("--fps", metavar="N", help="lerobot: frames per second.")]
 Task = Annotated[str, Option("--task", metavar="WORDS", help="lerobot: what was done.")]
 Episodes = Annotated[
-    Literal["engaged", "whole"],
-    Option("--episodes", help="lerobot: one per engagement, or the whole."),
+    Literal["engaged", "marked", "whole"],
+    Option("--episodes", help="lerobot: one per engagement, demonstration, or recording."),
+]
+Station = Annotated[str, Option("--station", metavar="NAME", help="lerobot: which follower.")]
+Forces = Annotated[
+    bool, Option("--forces/--no-forces", help="lerobot: torques and wrench in the state.")
+]
+Recordings = Annotated[
+    list[Path], Argument(metavar="F.mcap…", help="lerobot takes several of the same arms.")
 ]
 
 
 def export(
-    recording: RecordingPath,
+    recordings: Recordings,
     folder: Folder,
     format: Format,
     fps: Fps = 50,
     task: Task = "",
     episodes: Episodes = "engaged",
+    station: Station = "follower",
+    forces: Forces = True,
 ) -> None:
-    """Write a recording as a LeRobot dataset, Parquet or CSV tables, or for the Rerun viewer.
+    """Write recordings as a LeRobot dataset, Parquet or CSV tables, or for the Rerun viewer.
 
     Example: [bold]farhand export demo.mcap --format lerobot demo-dataset --fps 50[/bold]
     """
@@ -41,10 +50,13 @@ def export(
     from farhand.recording.lerobot import export_lerobot
     from farhand.recording.loader import load
 
-    loaded = load(recording)
-    note_if_broken(loaded)
+    if format != "lerobot" and len(recordings) > 1:
+        raise BadValue(f"--format {format} takes one recording; there are {len(recordings)}")
+    every = [load(path) for path in recordings]
+    for loaded in every:
+        note_if_broken(loaded)
     if format == "lerobot":
-        written = export_lerobot(loaded, folder, fps, task, episodes)
+        written = export_lerobot(every, folder, fps, task, episodes, station, forces)
         say(f"{written.frames} frames at {fps} Hz in {folder}")
         for note in written.notes:
             say(f"note: {note}", style="yellow")

@@ -215,7 +215,7 @@ class Foxglove(MessageViewer):
 def _listener(viewer: Foxglove, base: type) -> Any:
     """What the server calls, from threads of its own; the SDK's base class ignores the rest."""
 
-    class Listener(base):  # type: ignore[misc]
+    class Listener(base):
         def on_subscribe(self, client: Any, channel: Any) -> None:
             if channel.topic == SCENE:
                 viewer.draw_robots()

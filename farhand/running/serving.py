@@ -16,6 +16,7 @@ from farhand.errors import BadValue, FarhandError, FileError
 from farhand.loop.commands import Request
 from farhand.loop.target import accept_targets
 from farhand.rigs import Rig
+from farhand.running.camera import save_scene, scene_paths
 
 MAX_CLIENTS = 16
 MAX_TEXT = 1000
@@ -67,6 +68,7 @@ class NamedSession:
         except OSError as error:
             raise FileError(f"cannot serve at {self._path}: {error.strerror or error}") from None
         self._ready.register(self._listener, select.EPOLLIN)
+        save_scene(rig, self.name)
         rig.session.add(self.step)
 
     def step(self, now_ns: int) -> None:
@@ -87,7 +89,8 @@ class NamedSession:
         self._clients.clear()
         self._ready.close()
         if not self._lock.closed:
-            self._path.unlink(missing_ok=True)
+            for path in (self._path, *scene_paths(self.name)):
+                path.unlink(missing_ok=True)
             self._lock.close()
 
     def __enter__(self) -> NamedSession:

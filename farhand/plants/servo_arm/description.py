@@ -104,9 +104,11 @@ class ArmServo:
     joint: str  #: of the robot's model that it moves
     id: int  #: on the bus
     model: ServoModel
-    sign: int = 1  #: -1 where its positions fall as the joint's rise
+    sign: int = 1  #: -1 where the positions that it tells fall as the joint's rise
     ratio: float = 1.0  #: angle of the servo per angle (or way) of the joint, [-] or [rad/m]
     volts: float = 12.0  #: of its supply, at which the robot's limits of torque and speed hold
+    drive_mode: int = 0  #: 1 for a Dynamixel that turns its positions round
+    shadows: int = 255  #: id to which it listens too, without an answer; 255 for none
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,12 @@ def load_arm(name: str) -> ServoArm:
 
 
 def _servo(row: dict[str, Any], volts: float, path: Path) -> ArmServo:
-    known_keys(row, {"joint", "id", "model", "sign", "ratio", "volts"}, str(path))
+    keys = {"joint", "id", "model", "sign", "ratio", "volts", "drive_mode", "shadows"}
+    known_keys(row, keys, str(path))
+    if str(row["model"]).startswith("scs"):
+        raise BadValue(
+            f"{path}: the SCS series (high byte first) is not served; STS and HLS servos are"
+        )
     model = servo_models().get(row["model"])
     if model is None:
         raise UnknownName("servo", row["model"], servo_models())

@@ -59,6 +59,9 @@ SUPPLY_RESISTANCE = 0.05
 CLEAR_TURNS = bytes.fromhex("0144584C22")
 """Parameters of the instruction that clears a Dynamixel's count of turns."""
 
+MAX_ID = 252
+"""Largest id; a secondary id above it is none."""
+
 BACKUP_WORD = b"CTRL"
 """Behind 1 (store) or 2 (restore), of the instruction that backs up a Dynamixel's table."""
 
@@ -116,6 +119,7 @@ class SimulatedArm:
                 float(limits.velocity[joint] * servo.ratio),
                 float(viscous[joint] / servo.ratio**2 / count),
                 mounted=float(rng.integers(1200, 2900)),
+                baud=arm.baud,
             )
             for servo, joint, count in zip(arm.servos, self.joint, shared, strict=True)
         ]
@@ -168,12 +172,12 @@ class SimulatedArm:
         lower, upper = self.robot.limits.lower, self.robot.limits.upper
         for servo, joint in zip(self.servos, self.joint, strict=True):
             angles = servo.servo.ratio * np.array([lower[joint], upper[joint]])
-            ends = servo.mounted + servo.servo.sign * angles / STEP
+            ends = servo.mounted + servo._mount * angles / STEP
             middle, half = float(ends.mean()), abs(ends[1] - ends[0]) / 2
             target = STEPS // 2 - 1
             offset = round(middle) - target
             if not servo.feetech:
-                offset = -offset
+                offset = target - servo._turned * round(middle)
             low, high = max(0, round(target - half)), min(STEPS - 1, round(target + half))
             if store:
                 servo["homing_offset"] = offset
@@ -183,7 +187,8 @@ class SimulatedArm:
                 servo.save()
             name = servo.servo.joint
             key = name if name not in found else f"{name}_shadow"
-            found[key] = JointCalibration(servo.servo.id, 0, offset, low, high)
+            turned = servo.servo.drive_mode
+            found[key] = JointCalibration(servo.servo.id, turned, offset, low, high)
         return Calibration(found)
 
     def advance(self, to_ns: int) -> None:
@@ -286,6 +291,8 @@ class SimulatedServoBus:
             self._write_many(packet)
             return []
         answers = []
+        for servo in self._shadows(packet.id):
+            self._execute(servo, packet)
         for servo in self._servos(packet.id):
             error, data = self._execute(servo, packet)
             quiet = packet.id == BROADCAST and code != packets.PING
@@ -294,11 +301,18 @@ class SimulatedServoBus:
         return answers
 
     def _servos(self, id_: int) -> list[SimulatedServo]:
+        """Those that an id means, without shadows."""
         return [
             servo
             for servo in self.arm.servos
             if id_ in (BROADCAST, servo.id) and servo.silent_ns == 0
         ]
+
+    def _shadows(self, id_: int) -> list[SimulatedServo]:
+        """Those that listen to another's id as well."""
+        if id_ > MAX_ID:
+            return []
+        return [one for one in self.arm.servos if one.shadows == id_ and not one.silent_ns]
 
     def _replies(self, servo: SimulatedServo, code: int) -> bool:
         """Whether the servo answers this instruction, by its own setting."""
@@ -372,13 +386,13 @@ class SimulatedServoBus:
             at, size = (int.from_bytes(data[k * word : (k + 1) * word], "little") for k in (0, 1))
             rows = data[2 * word :]
             for start in range(0, len(rows) - size, size + 1):
-                for servo in self._servos(rows[start]):
+                for servo in (*self._shadows(rows[start]), *self._servos(rows[start])):
                     servo.write(at, rows[start + 1 : start + 1 + size])
             return
         start = 0
         while start + 5 <= len(data):
             at, size = data[start + 1] | data[start + 2] << 8, data[start + 3]
-            for servo in self._servos(data[start]):
+            for servo in (*self._shadows(data[start]), *self._servos(data[start])):
                 servo.write(at, data[start + 5 : start + 5 + size])
             start += 5 + size
 

@@ -60,6 +60,7 @@ class SimulatedServo:
         top_speed: its speed without load, [rad/s].
         viscous: its part of the joint's friction in the robot's model, [N·m·s/rad].
         mounted: position of its encoder at the joint's zero, [steps].
+        baud: at which it speaks.
 
     Attributes:
         temperature: of the motor, [°C].
@@ -74,6 +75,7 @@ class SimulatedServo:
         top_speed: float,
         viscous: float,
         mounted: float = STEPS / 2,
+        baud: int = 1_000_000,
     ) -> None:
         self.servo, self.family = servo, servo.model.family
         self._watchdog_expired = False
@@ -89,9 +91,12 @@ class SimulatedServo:
             self._put(register, register.value)
         self._put(self.family["model_number"], servo.model.number)
         self._put(self.family["id"], servo.id)
-        rates = self.family.baud_rates
-        if 1_000_000 in rates:
-            self._put(self.family["baud_rate"], rates.index(1_000_000))
+        self._put(self.family["baud_rate"], self.family.baud_rates.index(baud))
+        if not self.feetech:
+            self._put(self.family["drive_mode"], servo.drive_mode)
+            self._put(self.family["secondary_id"], servo.shadows)
+        #: way round in which it is mounted
+        self._mount = -servo.sign if servo.drive_mode & 1 else servo.sign
         self.saved = self.backup = bytes(self.memory)
         self.registered: tuple[int, bytes] | None = None
         self.temperature, self.volts, self.reboots = AMBIENT, servo.volts, 0
@@ -166,7 +171,7 @@ class SimulatedServo:
     @property
     def raw(self) -> float:
         """Position of the encoder, [steps]."""
-        return self.mounted + self.servo.sign * self.angle / STEP
+        return self.mounted + self._mount * self.angle / STEP
 
     @property
     def position(self) -> int:
@@ -282,7 +287,7 @@ class SimulatedServo:
         """Bring the registers of what is present up to date."""
         put, family = self._put, self.family
         put(family["present_position"], self.position)
-        speed = self.servo.sign * self.speed
+        speed = self._mount * self.speed
         if self.feetech:
             put(family["present_velocity"], round(speed / STEP))
             put(family["present_load"], round(1000 * self._duty))
@@ -318,6 +323,8 @@ class SimulatedServo:
             self._p = self["position_p_gain"] / 128 / 885
             # per step and millisecond
             self._d = self["position_d_gain"] / 16 / 885 * 1e-3 / STEP
+        #: id to which it listens without an answer
+        self.shadows = 255 if self.feetech else self["secondary_id"]
         self._watchdog_expired = not self.feetech and self["bus_watchdog"] == EXPIRED
         self._refresh_goals()
 
@@ -354,7 +361,7 @@ class SimulatedServo:
             self._warm(0.0, dt)
             # the winding is open: no current, so no back-EMF torque either
             return back
-        sign, most = self.servo.sign, self.stall * self.volts / self.servo.volts
+        sign, most = self._mount, self.stall * self.volts / self.servo.volts
         wanted = self._wanted(sign * speed, dt) * sign
         if self._holds_current:
             torque = min(max(wanted + back, -most), most)

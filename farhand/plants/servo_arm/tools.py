@@ -55,10 +55,13 @@ class Found:
 
 def find(ports: Sequence[str]) -> Iterator[Found]:
     """The servo arms at these ports."""
+    arms = [load_arm(name) for name in arm_names()]
+    # the speeds at which known arms speak, the fastest first
+    speeds = sorted({(-arm.baud, arm.family.protocol.name) for arm in arms})
     for port in ports:
-        for family in families().values():
+        for baud, name in speeds:
             try:
-                with ServoBus(port, family) as bus:
+                with ServoBus(port, families()[name], -baud) as bus:
                     found = _at(bus, port)
             except FileError:
                 continue

@@ -219,6 +219,38 @@ def test_dynamixel_group_reads_and_writes(dynamixel, fast):
     assert many.getData(2, 84, 2) == 100
 
 
+def test_a_shadow_obeys_its_secondary_id_and_is_silent(bus_of):
+    """The second servo of an ALOHA arm's shoulder, with the ids that Interbotix publishes."""
+    bus = bus_of("vx300s")
+    port, handler = InstantPort(bus), dxl.PacketHandler(2.0)
+    assert handler.read1ByteTxRx(port, 3, 12)[0] == 2
+    assert handler.write1ByteTxRx(port, 2, DXL_TORQUE, 1) == (0, 0)
+    assert handler.read1ByteTxRx(port, 3, DXL_TORQUE)[0] == 1
+    # both tell the same place, because the first one turns its positions round
+    places = [handler.read4ByteTxRx(port, id_, DXL_POSITION)[0] for id_ in (2, 3)]
+    assert abs(places[0] - places[1]) <= 2
+    before = bus.arm.port.q[1]
+    assert handler.write4ByteTxRx(port, 2, DXL_GOAL, places[0] + 100) == (0, 0)
+    settled(bus.arm, 1.0)
+    assert bus.arm.port.q[1] > before + 0.05
+
+
+def test_gello_speaks_at_its_own_rate(bus_of, tmp_path):
+    """57600 baud, eight XL330; a host at another rate hears nothing."""
+    bus = bus_of("gello")
+    with ServoTerminal(bus, tmp_path / "gello"):
+        port, handler = dxl.PortHandler(str(tmp_path / "gello")), dxl.PacketHandler(2.0)
+        assert port.openPort() and port.setBaudRate(57_600)
+        for _ in range(20):
+            answer = handler.ping(port, 8)
+            if answer[1] == 0:
+                break
+        assert answer == (1200, 0, 0)
+        assert port.setBaudRate(1_000_000)
+        assert handler.ping(port, 8)[1] == dxl.COMM_RX_TIMEOUT
+        port.closePort()
+
+
 def test_both_clients_count_what_a_bad_line_does(bus_of):
     """A lost answer is a time-out, a wrong bit a corrupt packet; none a wrong value."""
     bus = bus_of("so101", drop=0.1, corrupt=0.1)

@@ -23,7 +23,12 @@ from farhand.plants.servo_arm.simulated_arm import (
 from farhand.plants.servo_arm.virtual import VirtualServoPlant
 from farhand.robots import Placement, load_robot
 
-KINDS = {"so101": FeetechPlant, "koch": DynamixelPlant, "vx300s": DynamixelPlant}
+KINDS = {
+    "so101": FeetechPlant,
+    "koch": DynamixelPlant,
+    "vx300s": DynamixelPlant,
+    "gello": DynamixelPlant,
+}
 
 
 @contextmanager
@@ -233,6 +238,17 @@ def test_a_file_that_is_no_calibration_is_refused(tmp_path, content, words):
     path.write_text(content)
     with pytest.raises(BadValue, match=words):
         Calibration.read(path)
+
+
+def test_a_servo_of_the_scs_series_is_refused_by_name(tmp_path):
+    """Its numbers have the other byte first."""
+    path = tmp_path / "arm.toml"
+    row = '{ joint = "a", id = 1, model = "scs15" }'
+    path.write_text(
+        f'robot = "so101"\nfamily = "feetech"\nbaud = 1000000\nvolts = 6.0\nservos = [{row}]\n'
+    )
+    with pytest.raises(BadValue, match="the SCS series .* is not served"):
+        load_arm(str(path))
 
 
 def test_the_wrong_driver_is_refused_with_the_right_robots():

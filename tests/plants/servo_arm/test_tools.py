@@ -19,7 +19,9 @@ def bus_with(name, calibrated=True, gravity=0.0):
     return VirtualServoBus(SimulatedServoBus(arm)), arm
 
 
-@pytest.mark.parametrize("name", ["so101", "so101-leader", "koch", "koch-leader", "vx300s"])
+@pytest.mark.parametrize(
+    "name", ["so101", "so101-leader", "koch", "koch-leader", "vx300s", "gello"]
+)
 def test_an_arm_is_known_by_its_servos_and_its_supply(name):
     """Leader and follower of an SO-101 have the same servos, but not the same voltage."""
     bus, arm = bus_with(name)
