@@ -39,7 +39,7 @@ test-pythons: ## the quick tests on Python 3.11, 3.12 and 3.13, where they are i
 
 test-lerobot: $(VENV)/.installed-dev ## LeRobot's own commands and classes on simulated arms; it needs Python 3.12 and some gigabytes
 	@python3.12 -m venv .venv-lerobot 2>/dev/null || { echo "LeRobot needs python3.12 on the path" >&2; exit 2; }
-	@.venv-lerobot/bin/pip install -q "lerobot[feetech,dynamixel,core_scripts,training,diffusion]==0.6.1" pytest
+	@.venv-lerobot/bin/pip install -q "lerobot[feetech,dynamixel,damiao,core_scripts,training,diffusion]==0.6.1" msgpack pytest
 	@.venv-lerobot/bin/pip install -q --force-reinstall --no-deps ./integrations/client ./integrations/lerobot
 	@FARHAND=$(abspath $(BIN))/farhand .venv-lerobot/bin/python -m pytest -q --noconftest -c /dev/null --rootdir tests/lerobot tests/lerobot
 

@@ -4,8 +4,8 @@ r"""Handovers at random between a policy and a person, and what the hand feels o
 
 A trial: the hand is open and a policy drives the follower at 10 to 60 Hz to random postures; the
 leader follows. At a random time the hand takes hold, and takes the follower: by the command
-``take``, or by a push in a random direction. A while later the command ``give`` hands it back,
-while the hand still holds.
+``take``, or by a push in a random direction. A while later, when it does not push any more, the
+command ``give`` hands it back, while the hand still holds.
 
 What is measured: each handover is compared with a twin, the same run without that handover.
 :math:`\Delta F` is the difference of the hand's force on the leader's tool, from the handover on
@@ -194,7 +194,9 @@ def _schedule(rig: Rig, plan: Plan, end: float) -> None:
     hand = rig.parts.hand
     assert isinstance(hand, ImpedanceHand)
     x, y, z = (share * plan.threshold / hand.stiffness for share in plan.push)
-    hand.path = HandPath((Move(plan.command, 0.5, (x, y, z)),))
+    # it comes back, so that it does not push any more when it gives
+    there, back = Move(plan.command, 0.5, (x, y, z)), Move(plan.command + 0.7, 0.5, (-x, -y, -z))
+    hand.path = HandPath((there, back))
     post("set", "hand.open", False, at_ns=_ns(plan.grip))
     push = plan.threshold if plan.takes and plan.by_push else NEVER
     for name, value in (("push", push), ("twist", 0.1 * push)):

@@ -609,6 +609,7 @@ def main(arguments: list[str] | None = None) -> None:
     add("--limit", type=int, default=60, metavar="N", help="mutants per folder (60)")
     add("--resume", action="store_true", help="keep what was caught, or has no new tests")
     add("--by-name", action="store_true", help="find tests by names, not by the lines they reach")
+    add("--files", type=int, metavar="N", help="by name: only the N likeliest test files")
     add("--own", action="store_true", help=f"without the tests of {', '.join(FURTHER)}")
     add("--jobs", type=int, default=2, metavar="N", help="processes (2)")
     add("--seconds", type=float, default=60.0, help="time of all tests per mutant, [s] (60)")
@@ -640,7 +641,8 @@ def main(arguments: list[str] | None = None) -> None:
 
     def judge(number: int) -> None:
         for mutant in list(mutants)[number :: options.jobs]:
-            tests, seconds = files_for(mutant, files_of(mutants[mutant])), options.seconds
+            found = files_for(mutant, files_of(mutants[mutant]))
+            tests, seconds = found[: options.files], options.seconds
             if not options.by_name:
                 tests, seconds = tests_for(mutant, reached, options.seconds)
             names = [*tests, *(digest(test.partition("::")[0]) for test in tests)]

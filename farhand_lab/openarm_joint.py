@@ -19,8 +19,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
 
 import numpy as np
+from numba import njit
 
 from farhand.coupling.openarm import SLOWER
 from farhand.coupling.published import published
@@ -41,8 +44,14 @@ ROTOR = 0.0081
 GEAR_DAMPING = 0.02
 """Damping ratio of the gear's spring with the rotor; assumed, [-]."""
 
-RIGID = 5e4
-"""Stiffness of a gear that does not give, for these steps, [N·m/rad]."""
+KEPT = 10
+"""Of so many steps, one is looked at."""
+
+FASTEST = 100.0
+"""Speed at which a motor is held, as its voltage would, [rad/s]; assumed."""
+
+RIGID = np.inf
+"""Stiffness of a gear that does not give: rotor and link are one."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,7 @@ class Joint:
     inertia: float = 0.133  #: I, [kg·m²]; the model's at home, up to 0.35 in the makers' file
     heavier: float = 1.0  #: the leader's inertia over the follower's, [-]
     quantised: bool = True  #: whether frames have 16 and 12 bits
+    sent: float = np.inf  #: cut-off of the other arm's velocity before it is sent, [Hz]
     pull: float = 0.3  #: speed at which a hand leads the leader, 0: nobody holds it, [rad/s]
 
 
@@ -90,101 +100,106 @@ class Ended:
 
 
 def run(cases: Sequence[Joint], seconds: float = 2.0) -> list[Ended]:
-    """Simulate all cases, those of one rate together."""
-    found: dict[int, Ended] = {}
-    for rate in dict.fromkeys(case.rate for case in cases):
-        numbers = [number for number, case in enumerate(cases) if case.rate == rate]
-        alike = [cases[number] for number in numbers]
-        found |= zip(numbers, _simulate(alike, rate, seconds), strict=True)
-    return [found[number] for number in range(len(cases))]
+    """Simulate all cases."""
+    numbers = np.array(
+        [[float(getattr(case, one.name)) for one in fields(Joint)] for case in cases]
+    )
+    return [_judge(_simulate(row, _constants(), seconds)) for row in numbers]
 
 
-def _simulate(cases: Sequence[Joint], rate: float, seconds: float) -> list[Ended]:
-    column = {
-        one.name: np.array([getattr(case, one.name) for case in cases], dtype=float)
-        for one in fields(Joint)
-    }
+@cache
+def _constants() -> Array:
+    """Published gains of the joint, and what its motor's frames can say."""
     table, ranges = published("openarm", COUNT, COUNT), frames.model("DM8009")
-    K = column["stiffness"] * table["stiffness"][JOINT]
-    D = column["damping"] * table["damping"][JOINT]
-    dry, viscous = (column["friction"] * table[name][JOINT] for name in ("coulomb", "viscous"))
-    steep = np.where(column["file"] > 0, 1.0, SLOWER) * table["steepness"][JOINT]
-    fed = column["share"] * table["coulomb"][JOINT], column["share"] * table["viscous"][JOINT]
-    k, half, weight = column["gear"], 0.5 * column["play"], column["weight"]
-    d = 2.0 * GEAR_DAMPING * np.sqrt(k * ROTOR)
-    inertia = column["inertia"] * np.stack([column["heavier"], np.ones(len(cases))])
-    keep = -np.expm1(-2.0 * np.pi * column["filter"] * MOTOR_PERIOD)
-    q_step, v_step = ranges.steps[:2]
-    size = (2, len(cases))
+    names = ("stiffness", "damping", "coulomb", "viscous", "steepness")
+    return np.array([*(table[name][JOINT] for name in names), *ranges.steps[:2], ranges.torque])
+
+
+@njit(cache=True)
+def _simulate(case: Array, constants: Array, seconds: float) -> Array:
+    """Velocities of both motors in the last half second, one row every :data:`KEPT` steps."""
+    rate, own, other, file, share, friction, stiffer, damper, cutoff, k, play = case[:11]
+    weight, inertia, heavier, quantised, sent, pull = case[11:]
+    K, D, dry, viscous, steep, q_step, v_step, most = constants
+    K, D = stiffer * K, damper * D
+    steep *= 1.0 if file > 0.0 else SLOWER
+    true_dry, true_viscous, half = friction * dry, friction * viscous, 0.5 * play
+    d, keep = (
+        2.0 * GEAR_DAMPING * np.sqrt(k * ROTOR),
+        -np.expm1(-2.0 * np.pi * cutoff * MOTOR_PERIOD),
+    )
+    smooth = -np.expm1(-2.0 * np.pi * sent / rate)
+    tick, motor = int(round(1.0 / rate / STEP)), int(round(MOTOR_PERIOD / STEP))
+    steps = int(round(seconds / STEP))
+    first = steps - int(round(0.5 / STEP))
+    masses = np.array([heavier * inertia, inertia])
     # the gear is loaded by the weight at the start
-    link = np.broadcast_to(-half * np.sign(weight) - weight / k, size).copy()
-    start, held = link.copy(), column["pull"] > 0.0
-    theta, omega, v = np.zeros(size), np.zeros(size), np.zeros(size)
-    filtered, command = np.zeros(size), np.zeros(size)
-    goal, speed, feed = np.zeros(size), np.zeros(size), np.zeros(size)
-    past = np.zeros((2, 5, *size))
-    own, other = column["own_age"].astype(int), column["other_age"].astype(int)
-    index = np.arange(len(cases))
-    tick, motor = round(1.0 / rate / STEP), round(MOTOR_PERIOD / STEP)
-    steps, kept = round(seconds / STEP), []
+    begin = -half * np.sign(weight) - weight / k if k < np.inf else 0.0
+    link, v = np.full(2, begin), np.zeros(2)
+    theta, omega, filtered, command = np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)
+    goal, speed, feed = np.zeros(2), np.zeros(2), np.zeros(2)
+    past = np.zeros((5, 2, 2))
+    kept = np.zeros(((steps - first) // KEPT, 2))
     for step in range(steps):
+        t = step * STEP
         if step % tick == 0:
-            past = np.roll(past, 1, axis=1)
-            past[0, 0], past[1, 0] = theta, omega
-            past[:, 0] = np.where(
-                column["quantised"] > 0,
-                np.stack([_cut(theta, q_step), _cut(omega, v_step)]),
-                past[:, 0],
-            )
-            # rows of the arms are exchanged: each chases the other
-            goal, speed = (past[kind][other, ::-1, index].T for kind in (0, 1))
-            seen = past[1][own, :, index].T
-            feed = fed[0] * np.tanh(steep * seen) + fed[1] * seen + weight
-        if step % motor == 0:
-            filtered += keep * (omega - filtered)
-            command = K * (goal - theta) + D * (speed - filtered) + feed
-            command = np.clip(command, -ranges.torque, ranges.torque)
-        away = theta - link
-        beyond = away - np.clip(away, -half, half)
-        gear = k * beyond + d * (omega - v) * (beyond != 0.0)
-        push = -weight - np.zeros(size)
-        if 0.1 < step * STEP < 0.1 + KICK_S:
-            push[0] += KICK_NM
-        if held.any():
-            lead = column["pull"] * max(0.0, step * STEP - 0.2)
-            push[0] += held * (HAND_NM * (lead + start[0] - link[0]))
-            push[0] += held * HAND_NMS * ((step * STEP > 0.2) * column["pull"] - v[0])
-        v += STEP / inertia * (gear + push)
-        link += STEP * v
-        omega = (omega + STEP / ROTOR * (command - gear)) / (1.0 + STEP * viscous / ROTOR)
-        # dry friction takes what it can, and no more than stops the rotor
-        omega -= np.clip(omega, -STEP * dry / ROTOR, STEP * dry / ROTOR)
-        theta += STEP * omega
-        np.clip(omega, -100.0, 100.0, out=omega)
-        if step % 10 == 0 and step > steps - round(0.5 / STEP):
-            kept.append(omega.copy())
-    return _judge(np.array(kept), 10 * STEP)
+            past[1:] = past[:-1].copy()
+            for i in range(2):
+                past[0, i, 0], past[0, i, 1] = theta[i], omega[i]
+                if quantised > 0.0:
+                    # zero lies between two steps
+                    past[0, i, 0] = (np.floor(theta[i] / q_step + 0.5) - 0.5) * q_step
+                    past[0, i, 1] = (np.floor(omega[i] / v_step + 0.5) - 0.5) * v_step
+            for i in range(2):
+                goal[i] = past[int(other), 1 - i, 0]
+                speed[i] += smooth * (past[int(other), 1 - i, 1] - speed[i])
+                seen = past[int(own), i, 1]
+                feed[i] = share * (dry * np.tanh(steep * seen) + viscous * seen) + weight
+        for i in range(2):
+            if step % motor == 0:
+                filtered[i] += keep * (omega[i] - filtered[i])
+                asked = K * (goal[i] - theta[i]) + D * (speed[i] - filtered[i]) + feed[i]
+                command[i] = min(max(asked, -most), most)
+            rigid = k == np.inf
+            away = theta[i] - link[i]
+            beyond = away - min(max(away, -half), half)
+            gear = 0.0
+            if beyond != 0.0 and not rigid:
+                gear = k * beyond + d * (omega[i] - v[i])
+            push = -weight
+            if i == 0:
+                push += KICK_NM if 0.1 < t < 0.1 + KICK_S else 0.0
+                if pull > 0.0:
+                    moving = pull if t > 0.2 else 0.0
+                    push += HAND_NM * (begin + moving * (t - 0.2) - link[0])
+                    push += HAND_NMS * (moving - v[0])
+            moved = ROTOR + masses[i] if rigid else ROTOR
+            torque = command[i] + (push if rigid else -gear)
+            now = (omega[i] + STEP / moved * torque) / (1.0 + STEP * true_viscous / moved)
+            # dry friction takes what it can, and no more than stops the rotor
+            taken = STEP * true_dry / moved
+            now -= min(max(now, -taken), taken)
+            theta[i] += STEP * now
+            if rigid:
+                v[i], link[i] = now, theta[i]
+            else:
+                v[i] += STEP / masses[i] * (gear + push)
+                link[i] += STEP * v[i]
+            omega[i] = min(max(now, -FASTEST), FASTEST)
+        if step >= first and (step - first) % KEPT == 0 and (step - first) // KEPT < len(kept):
+            kept[(step - first) // KEPT] = omega
+    return kept
 
 
-def _cut(value: Array, step: float) -> Array:
-    """As frames have it: zero lies between two steps."""
-    cut: Array = (np.floor(value / step + 0.5) - 0.5) * step
-    return cut
-
-
-def _judge(speeds: Array, dt: float) -> list[Ended]:
-    frequencies = np.fft.rfftfreq(len(speeds), dt)
+def _judge(speeds: Array) -> Ended:
     speeds = speeds - speeds.mean(axis=0)
     level = np.sqrt((speeds**2).mean(axis=0))
-    ended = []
-    for number in range(speeds.shape[2]):
-        side = int(level[:, number].argmax())
-        strongest = int(np.abs(np.fft.rfft(speeds[:, side, number])).argmax())
-        ended.append(Ended(float(level[side, number]), float(frequencies[strongest])))
-    return ended
+    side = int(level.argmax())
+    strongest = int(np.abs(np.fft.rfft(speeds[:, side])).argmax())
+    return Ended(float(level[side]), float(np.fft.rfftfreq(len(speeds), KEPT * STEP)[strongest]))
 
 
-def grid(start: Joint, **values: Iterable[float]) -> list[Joint]:
+def grid(start: Joint, **values: Iterable[Any]) -> list[Joint]:
     """All combinations of these values, the rest as in ``start``."""
     return [
         replace(start, **dict(zip(values, chosen, strict=True)))
@@ -201,7 +216,7 @@ LOOSE = replace(OLD, gear=2000.0, play=0.003)
 
 
 def _table(
-    title: str, rows: Sequence[Joint], columns: Sequence[tuple[str, dict[str, float]]]
+    title: str, rows: Sequence[Joint], columns: Sequence[tuple[str, dict[str, Any]]]
 ) -> None:
     """Print what happens, a row for each case and a column for each change of it."""
     print(f"\n{title}\n\n| case | {' | '.join(name for name, _ in columns)} |")
@@ -237,15 +252,17 @@ def main() -> None:
     _table("Both readings of the friction term, and less friction in truth", readings, filters)
     heavy = grid(LOOSE, heavier=(1.0, 1.5, 2.0), inertia=(0.133, 0.35))
     _table("A heavier leader", heavy, filters)
-    calm = [("as it is", {})]
-    calm += [(f"K_d × {value:g}", {"damping": value}) for value in (2.0, 1.5, 0.7, 0.5, 0.3)]
-    calm += [(f"K_p × {value:g}", {"stiffness": value}) for value in (0.7, 0.5, 0.3, 0.1)]
+    calm: list[tuple[str, dict[str, Any]]] = [("as it is", {})]
+    calm += [(f"K_d × {value:g}", {"damping": value}) for value in (2.0, 0.7, 0.5, 0.3)]
+    calm += [(f"K_p × {value:g}", {"stiffness": value}) for value in (0.5, 0.1)]
     calm += [(f"friction × {value:g}", {"share": value}) for value in (0.3, 0.0)]
+    calm += [(f"v' at {value:g} Hz", {"sent": value}) for value in (50.0, 30.0, 14.3, 5.0)]
     calm += [
         ("1 kHz", {"rate": 1000.0}),
         ("1 kHz, fresh", {"rate": 1e3, "own_age": 1, "other_age": 2}),
     ]
-    _table("What calms it", grid(LOOSE, filter=FILTERS[3:]), calm)
+    loose = grid(LOOSE, filter=FILTERS[3:]) + grid(replace(LOOSE, weight=3.0), filter=FILTERS[3:])
+    _table("What calms it", loose, calm)
 
 
 if __name__ == "__main__":

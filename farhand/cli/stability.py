@@ -43,8 +43,12 @@ if TYPE_CHECKING:
     from farhand.running.resume import FinishedPieces
     from farhand.running.stability_trial import Trial
 
+OPENARM = "openarm"
+"""What is asked about, beside rigs: two of these arms with their motors."""
+
 RigName = Annotated[
-    str | None, Argument(metavar="[RIG]", help="Such as dual-arm; not needed with --grid.")
+    str | None,
+    Argument(metavar="[RIG]", help="Such as dual-arm, or openarm; not needed with --grid."),
 ]
 Rate = Annotated[
     float | None, Option(metavar="HZ", help="Rate of the ticks; default: the rig's own.")
@@ -69,6 +73,9 @@ Simulate = Annotated[
 ]
 Grid = Annotated[
     bool, Option("--grid", help="Check the prediction by simulation on the whole grid.")
+]
+DriveGrid = Annotated[
+    bool, Option("--drives", help="With --grid: the grid of motors that close their own loops.")
 ]
 Done = Annotated[
     Path | None,
@@ -117,6 +124,7 @@ def stability(
     settings: Settings = None,
     simulate: Simulate = False,
     grid: Grid = False,
+    drives: DriveGrid = False,
     done: Done = None,
     workers: Workers = None,
     ray: Ray = None,
@@ -141,9 +149,13 @@ def stability(
     if resume and (done is not None or not (simulate or grid)):
         raise BadValue("--resume continues --simulate and --grid; --done continues by itself")
     if grid:
-        return _grid(report, json, sweep)
+        return _grid(report, json, sweep, drives)
+    if drives:
+        raise BadValue("--drives chooses a grid: use it with --grid")
     if rig is None:
         raise BadValue("name a rig, such as dual-arm, or use --grid")
+    if rig == OPENARM:
+        return _openarm(law, rate, settings or [], json)
     within("--delay", delay, 0.0, 1000.0, "ms")
     friction = None if friction is None else within("--friction", friction, 0.0, 1e3, "N")
     chosen = [*(settings or []), *([] if rate is None else [f"rig.rate={rate}"])]
@@ -166,6 +178,33 @@ def stability(
 
         say(f"report: {write_map(result, point, report)}")
     return None
+
+
+def _openarm(law: str | None, rate: float | None, settings: list[str], json: Path | None) -> None:
+    """Say whether a pair of OpenArms shakes with its makers' program, why, and what calms it."""
+    from dataclasses import asdict
+
+    from farhand.analysis.stability.motors import MotorPair, judge_motors, least_friction
+    from farhand.parameters import assign_all
+
+    if law not in (None, OPENARM):
+        raise BadValue(
+            f"{OPENARM} is for its makers' law; for {law!r} use farhand stability pair "
+            "--leader openarm --follower openarm --law …"
+        )
+    pair = MotorPair()
+    chosen = [*settings, *([] if rate is None else [f"motors.rate={rate}"])]
+    assign_all({"motors": pair}, parse_settings(chosen))
+    found, least = judge_motors(pair), least_friction(pair)
+    write_json(json, {"rig": OPENARM, **asdict(pair), **asdict(found), "least_friction": least})
+    rows = [
+        ("as it stands", f"{found.words} after a bump of {pair.speed:g} rad/s in its joints"),
+        ("friction", f"calm if the arms have ≥ {100 * least:.0f} % of what the makers found"),
+    ]
+    if not found.calm:
+        why = ", or without ".join(found.causes) or "none of them alone"
+        rows += [("why", f"calm without {why}"), ("calm with", "; ".join(found.changes) or "–")]
+    show_values(f"two OpenArms at {pair.rate:g} Hz · their makers' law in their motors", rows)
 
 
 def _wall(text: str | None) -> tuple[float, float] | None:
@@ -294,15 +333,16 @@ def _show(result: dict[str, Any]) -> None:
         say(line)
 
 
-def _grid(report: Path | None, json: Path | None, how: _Sweep) -> None:
+def _grid(report: Path | None, json: Path | None, how: _Sweep, drives: bool) -> None:
     """Predict and simulate every cell of the grid."""
-    from farhand.analysis.stability.cells import grid, judge
+    from farhand.analysis.stability import cells, drive_cells
     from farhand.analysis.stability.sweep import sweep
 
-    with how.kept({"grid": True}) as kept, counting("cells") as progress:
+    chosen: Any = drive_cells if drives else cells
+    with how.kept({"grid": True, "drives": drives}) as kept, counting("cells") as progress:
         rows = sweep(
-            judge,
-            grid(),
+            chosen.judge,
+            chosen.grid(),
             lambda cell: cell.name,
             how.done,
             how.workers,

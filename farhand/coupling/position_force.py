@@ -56,7 +56,7 @@ class PositionForce(SpringCoupling):
     def refresh(self) -> None:
         """Stack the gains."""
         linear, angular = self.leader_damping, self.leader_rotational_damping
-        self._B = self.port.spread(linear, angular, leader=True)
+        self._brake = self.port.spread(-linear, -angular, leader=True)
 
     def engage(self, a: Side, b: Side) -> None:
         """Couple the present poses, with no force remembered."""
@@ -74,7 +74,6 @@ class PositionForce(SpringCoupling):
             self.mapping.back(measured, out=self._reflected)
             if self.force_map is not None:
                 self._reflected[:] = self.force_map.forward(self._reflected, dt)
-        np.multiply(self._B, self.port.rate(a), self._drag)
-        np.negative(self._drag, self._drag)
+        np.multiply(self._brake, self.port.rate(a), self._drag)
         np.add(self._reflected, self._drag, self._felt)
         return a.effort(self._felt, local=self._drag), b.effort(wrench_b, self.mapping)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -172,8 +173,8 @@ class Station:
         # computed in place where it is published and commanded
         self._commanded = self.controller.record(stream)
         # a single number is written faster through a view of memory
-        self._mode = stream.channel("mode", 1, f"index of {', '.join(MODES)}").data
-        self._age = stream.channel("sample_age", 1, "ns").data
+        self._mode: Any = stream.channel("mode", 1, f"index of {', '.join(MODES)}").data
+        self._age: Any = stream.channel("sample_age", 1, "ns").data
         if self.observer is not None:
             self._observed = stream.channel("wrench_observed_in_world", 6, "N, N·m", axes)
         self.plant.record(stream)

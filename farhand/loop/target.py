@@ -459,7 +459,9 @@ class LeaderFollowing:
         engaged = self._bridge.a.contribution.gain
         if self._of_joints:
             # their speeds and ends are within what narrow() allows
-            moved = np.linalg.pinv(mapping.matrix) @ velocity
+            # each joint drives one other, so that the inverse of their scales is the way back
+            scales = np.square(mapping.matrix).sum(axis=1)
+            moved = (velocity / np.where(scales > 0.0, scales, 1.0)) @ mapping.matrix
             return engaged * min(1.0, tool_speed / max(_length(station.arm.J[:3] @ moved), 1e-9))
         twist = np.linalg.solve(mapping.matrix, jacobian @ velocity)
         moves = damped_inverse(station.arm.J, LEADER_DAMPING) @ twist

@@ -138,6 +138,8 @@ class Plant(ABC):
     period_ns: int = 1_000_000  #: how often the device makes a new sample, [ns]
     #: from a measurement to the torque that answers it, on the device's own way there and back, [s]
     loop_delay: float = 0.0
+    #: rate at which a rig with it ticks, where the user names none, [Hz]; None for the rig's own
+    tick_rate: ClassVar[float | None] = None
     #: why the machine has switched itself off, or None; an attribute or a property
     fault: str | None = None
     #: the switchable errors of a simulated plant, or None

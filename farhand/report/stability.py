@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.analysis.stability.cells import TOLERANCE
+from farhand.analysis.stability.drive_cells import MOTORS
 from farhand.analysis.stability.limits import BUMP, CYCLE_STEPS, MAX_STIFFNESS, MIN_STIFFNESS
 from farhand.analysis.stability.operating_point import Point
-from farhand.analysis.stability.sampled_law import FAR_M
+from farhand.analysis.stability.sampled_law import FAR_M, FAR_N
 from farhand.analysis.stability.spectrum import largest_stable_delay
 from farhand.report.figures import DARK, dress, new_figure
 from farhand.report.numbers import number
@@ -126,6 +127,8 @@ def write_grid(rows: list[dict[str, Any]], folder: Path) -> Path:
 def explain(row: dict[str, Any]) -> str:
     """Why a cell misses."""
     predicted, simulated = row["predicted"], row["simulated"]
+    if row["law"] == MOTORS:
+        return "steps of velocity in the frames, times the damping: between bound and linear limit"
     if row["question"] == "delay" and predicted is not None and simulated is not None:
         ticks = abs(predicted - simulated) * row["rate"]
         if ticks < 1.5:
@@ -183,7 +186,7 @@ def lines(result: dict[str, Any]) -> list[tuple[str, str]]:
     elif limited:
         rows.append(("would drift", "slowly away, without shaking"))
     if not result["linear"]:
-        cause = f"the law's gains change within {1e3 * FAR_M:g} mm"
+        cause = f"the law's gains change within {1e3 * FAR_M:g} mm or {FAR_N:g} N"
         rows.append(("not linear", f"{cause}: all this holds for smaller motions; try --simulate"))
     return rows
 

@@ -79,6 +79,12 @@ def robot_for(plant: str, role: str, robot: str) -> str:
     return robot if kind is None else kind.robots.get(role, robot)
 
 
+def tick_rate(plant: str) -> float | None:
+    """Rate at which a rig with this machine ticks by default, [Hz]; None where it does not care."""
+    kind = plant_class(plant)
+    return None if kind is None else kind.tick_rate
+
+
 def open_plant(
     plant: str, name: str, world: World, robot: Robot, placement: Placement, gravity: float
 ) -> Plant | None:

@@ -42,6 +42,9 @@ def margin(rig: Rig, brief: bool = False) -> str | None:
     except FarhandError:
         return None
     whole = point.whole
+    # with drives inside the limits depend on the load: farhand stability says more than one line
+    if any(whole.drives):
+        return None
     stiffness, trip = whole.wall.stiffness, f"{2e3 * whole.delay * whole.period:g} ms of round trip"
     task = f"a wall of {stiffness:g} N/m" if stiffness > 0.0 else "free motion"
     hand = f"hand: {point.hand}"

@@ -24,8 +24,14 @@ JOINT_WALL_M, JOINT_TRAVEL_M = 0.001, 0.01
 KICK_AT_S, KICK_SPEED = 1.2, 1e-3
 """When coupled joints are kicked, and how fast they are then, to and fro in turn, [rad/s]."""
 
-TOOLS_KEEP, JOINTS_KEEP = 0.98, 0.97
-"""Share of its amplitude that a steady motion keeps from one window to the next, [-]."""
+TOOLS_KEEP = 0.98
+"""Share of its amplitude that a steady motion of a tool keeps from one window to the next, [-]."""
+
+SLOW_DECAY = 0.05
+"""Rate of decay below which a motion of coupled joints counts as steady, [1/s]."""
+
+CREEP_DEGREE = 4
+"""Of the polynomial over a window that counts as creeping, not as shaking."""
 
 MIN_AMPLITUDE_M, MIN_SPEED = 5e-5, 1e-7
 """A larger steady motion counts as shaking, if there are no encoder steps; of joints in [rad/s]."""
@@ -96,14 +102,16 @@ def attempt(trial: Trial) -> dict[str, Any]:
             rig.world.data.qvel[:] += KICK_SPEED * (-1.0) ** np.arange(rig.world.model.nv)
         rig.session.run(trial.seconds - rig.session.now_ns * 1e-9, keep)
         if joints:
-            swings = _joint_speeds(rig, trial.seconds)
-            shakes = swings[-1] > max(JOINTS_KEEP * swings[0], MIN_SPEED)
+            # A fifth of the time is left for what settles fast; the windows share the rest.
+            window = 0.4 * (trial.seconds - KICK_AT_S)
+            swings = _joint_speeds(rig, trial.seconds, window)
+            shakes = swings[-1] > max(np.exp(-SLOW_DECAY * window) * swings[0], MIN_SPEED)
         else:
             swings = _swings(rig, axis, back, trial.seconds)
             grows = swings[-1] > max(1.05 * swings[-2], 1e-6 + 2.0 * trial.quantum)
             stays = swings[-1] > max(TOOLS_KEEP * swings[0], MIN_AMPLITUDE_M, 5.0 * trial.quantum)
             shakes = grows or stays
-        shakes = bool(rig.session.trips) or shakes
+        shakes = bool(rig.session.trips or shakes)
         result = {"delay": trial.delay, "stiffness": trial.stiffness}
         return {**result, "shakes": shakes, "amplitude": swings[-1]}
     finally:
@@ -124,19 +132,19 @@ def _swings(rig: Any, axis: np.ndarray, back: np.ndarray, seconds: float) -> lis
     return swings
 
 
-def _joint_speeds(rig: Any, seconds: float) -> list[float]:
+def _joint_speeds(rig: Any, seconds: float, window: float) -> list[float]:
     """Root mean square speed of the joint that moves most, in the last two windows, [rad/s].
 
-    After the kick, a fifth of the time is left for what settles fast; the windows share the rest.
     What only creeps is left out.
     """
-    speeds, history, window = [], rig.metrics.history, 0.4 * (seconds - KICK_AT_S)
+    speeds, history = [], rig.metrics.history
     for since in (seconds - 2.0 * window, seconds - window):
         sizes = [0.0]
         for name in rig.world.placed:
             times = history.times(name)
             inside = (times >= since) & (times < since + window)
-            t, v = np.vander(times[inside], 2), history.signal(name, "v")[inside]
+            t = np.vander((times[inside] - since) / window, CREEP_DEGREE + 1)
+            v = history.signal(name, "v")[inside]
             creep = t @ np.linalg.lstsq(t, v, rcond=None)[0]
             sizes.append(float(np.sqrt(np.square(v - creep).mean(axis=0)).max()))
         speeds.append(max(sizes))

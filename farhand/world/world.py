@@ -21,6 +21,9 @@ from farhand.world.touches import Tie, Tool, Touch
 BRAKE_SHARE, UNKNOWN_LIMIT = 0.3, 100.0
 """Torque of a joint's brake per torque limit, and the limit [N·m] if none is known; assumed."""
 
+SHOWN_NS = 10_000_000
+"""How often a world of machines alone is looked at, [ns]."""
+
 FRICTION_HARDNESS = 100.0
 """Ratio of the engine's friction to its normal contact; high, so that held objects hardly creep."""
 
@@ -173,6 +176,7 @@ class World:
         #: whether something outside moves a robot of this world, which makes the energy account
         #: meaningless
         self.externally_driven = False
+        self.mirrored: set[str] = set()  #: robots that machines elsewhere stand for
         #: why the simulation diverged; it stands still from then on. Empty before.
         self.unstable = ""
         self.model = _compose(self.placed, step_ns * 1e-9, gravity)
@@ -247,11 +251,22 @@ class World:
 
     def advance(self, to_ns: int) -> None:
         """Step until ``to_ns``; steps are whole, so the world may stay up to one step behind."""
+        if len(self.mirrored) == len(self.ports):
+            self._follow(to_ns)
+            return
         while self.now_ns + self.step_ns <= to_ns:
             if self.unstable:
                 self.now_ns += self.step_ns
             else:
                 self._step()
+
+    def _follow(self, to_ns: int) -> None:
+        """Only show where machines are, often enough for the eye: nothing here moves them."""
+        steps = (to_ns - self.now_ns) // self.step_ns
+        before = self.now_ns // SHOWN_NS
+        self.now_ns += max(steps, 0) * self.step_ns
+        if self.now_ns // SHOWN_NS != before:
+            self._sense()
 
     def mechanical_energy(self) -> float:
         """Kinetic plus gravitational energy of all robots, [J]."""

@@ -25,7 +25,6 @@ from farhand.analysis.stability.operating_point import Point, operating_point
 from farhand.analysis.stability.spectrum import largest_stable, largest_stable_delay
 from farhand.analysis.stability.sweep import sweep
 from farhand.rigs import Options, build_rig
-from farhand.running import fill_cache
 from farhand.running.stability_trial import Trial, attempt
 from farhand.world import ImpedanceHand
 
@@ -38,7 +37,7 @@ GAINS, WALLS, MAX_DELAY_S = (0.05, 100.0), (50.0, 1e4), 0.4
 MIN_DELAY_S = 0.02
 """Round trip below which an onset cannot be tried within 15 %: a tick each way is 2 ms."""
 
-SHORT_S, LONG_S, LONG_DELAY_MS = 4.5, 9.0, 100.0
+SHORT_S, LONG_S, LONG_DELAY_MS = 4.0, 8.0, 100.0
 """Lengths of a trial, and the round trip from which on it is the longer one."""
 
 COUNT, SEED = 110, 24
@@ -175,7 +174,6 @@ def within(row: dict[str, Any]) -> bool:
 
 def main() -> None:
     """Try the cells, and say how many were as predicted."""
-    fill_cache.at_once()
     chosen = list(islice((c for c in cells() if not math.isnan(predicted(c))), COUNT))
     done = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     rows = sweep(judge, chosen, lambda cell: cell.name, done, workers=1)

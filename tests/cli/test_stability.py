@@ -41,6 +41,17 @@ def test_a_pair_coupled_by_its_joints_is_predicted(tmp_path):
     assert 20.0 < delays[1] < delays[0] < 500.0
 
 
+def test_openarms_are_told_why_and_what_calms_them(tmp_path, capsys):
+    """As a table and as JSON."""
+    out = tmp_path / "answer.json"
+    half = ["--set", "motors.friction=0.5"]
+    assert main(["stability", "openarm", "--law", "openarm", *half, "--json", str(out)]) == 0
+    said = capsys.readouterr().out
+    for words in ("joint 6 moves on by itself", "fed forward", "share fed forward ≤"):
+        assert words in said
+    assert json.loads(out.read_text())["calm"] is False
+
+
 @pytest.mark.slow
 def test_the_rig_itself_is_calm_below_the_limit_and_shakes_above():
     """The prediction is about the rig, all joints of it; the onset in the physics was found at 0.99
@@ -85,7 +96,8 @@ def test_the_grid_is_reported_cell_by_cell(tmp_path, capsys, monkeypatch):
         (["dual-arm", "--wall", "nan,1"], "--wall stiffness = nan"),
         (["dual-arm", "--delay", "-1"], "--delay = -1 is outside"),
         (["dual-arm", "--quantum", "inf"], "--quantum = inf is outside"),
-        (["hazardous"], "takes joint velocity, not torques"),
+        (["openarm", "--law", "unilateral"], "openarm is for its makers' law"),
+        (["dual-arm", "--drives"], "use it with --grid"),
         (["cooperative"], "no law couples a hand to a follower in this rig"),
         (["dual-arm", "--space", "joints"], "are for the rig pair; dual-arm has its own arms"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue, UnknownName
-from farhand_lab import harness
+from farhand_lab import harness, parallel
 from farhand_lab.harness import Experiment, Finding, commit, judge
 
 TOY = """
@@ -222,6 +222,29 @@ def one(): return Finding(noise(), True)
     values = [harness.run("toy-arm", seed=seed)[0].value for seed in (0, 1, 0)]
     assert values[0] == values[2] != values[1]
     assert harness.generator("a").random() != harness.generator("b").random()
+
+
+def test_rigs_side_by_side_give_the_results_of_one_after_the_other(write_rig):
+    """To the bit, in the same order, with one count of what is done."""
+    body = """
+@experiment("T-1")
+def one(): return Finding(generator("sensor").normal(), True)
+@experiment("T-2")
+def two(): return Finding(generator("motor").normal(), False)
+"""
+    for name in ("toy_arm", "toy_leg", "toy_hand"):
+        write_rig(name, body)
+    alone = [entry.to_json() for entry in harness.run(seed=3)]
+    counts = []
+    entries = parallel.run(
+        progress=lambda done, total, label: counts.append((done, total)),
+        seed=3,
+        plots=False,
+        finished={},
+    )
+    assert [entry.to_json() for entry in entries] == alone
+    assert len(alone) == 6
+    assert counts == sorted(counts) and counts[-1] == (6, 6)
 
 
 def test_progress_counts_ids_and_ends_at_the_total(write_rig):

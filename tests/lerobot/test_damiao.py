@@ -56,19 +56,24 @@ def arm(request, tmp_path):
     process.stdout.close()
 
 
-@pytest.fixture
-def bus(arm):
+def opened(arm):
     """LeRobot's bus: classic frames on the serial adaptor, FD frames by multicast."""
     interface, channel = arm
     one = DamiaoMotorsBus(channel, MOTORS, can_interface=interface, use_can_fd=interface != "slcan")
     one.connect(handshake=False)
+    return one
+
+
+@pytest.fixture
+def bus(arm):
+    """The same with its motors switched on."""
+    one = opened(arm)
     # LeRobot neither sets the motors' time-out nor clears their faults
     for motor in MOTORS.values():
         ask_register(one, motor.id, 9, struct.pack("<I", 20_000))
     one._handshake()
     yield one
-    if one.is_connected:
-        one.disconnect()
+    one.disconnect()
 
 
 def ask_register(bus, motor, register, value=None):
@@ -100,6 +105,25 @@ def read_all(bus):
     raise AssertionError("answers are lost in each of 200 refreshes")
 
 
+# as in tests/plants/damiao/test_frames.py
+GOLDEN = [
+    ("motor_1", (0.0, 0.0, 0.0, 0.0, 0.0), "7fff7ff0000007ff"),
+    ("motor_1", (240.0, 3.0, 1.0, -2.0, 5.0), "8a3c7a47ad9998bd"),
+    ("motor_5", (24.0, 0.2, 0.3, 1.5, -0.7), "83118650c40a3770"),
+]
+
+
+@pytest.mark.parametrize(("name", "command", "raw"), GOLDEN)
+def test_lerobot_encodes_the_bytes_that_farhand_and_damiao_motor_do(name, command, raw):
+    """A third encoder, after cmjang/DM_Control_Python: kp, kd, q, dq and torque."""
+    bus = DamiaoMotorsBus("none", MOTORS)
+    kp, kd, q, v, torque = command
+    data = bus._encode_mit_packet(
+        bus._motor_types[name], kp, kd, q * 57.29577951308232, v * 57.29577951308232, torque
+    )
+    assert bytes(data).hex() == raw
+
+
 def test_the_handshake_decodes_its_own_enable_frame(bus):
     """A known mistake of LeRobot 0.6.1: every joint is at +12.5 rad until the first refresh."""
     cached = [state["position"] for state in bus._last_known_states.values()]
@@ -108,10 +132,11 @@ def test_the_handshake_decodes_its_own_enable_frame(bus):
     assert max(abs(state["position"]) for state in states.values()) < 120.0
 
 
-def test_both_drivers_read_the_same(arm, bus):
+def test_both_drivers_read_the_same(arm):
     """Of an arm that rests in its stand: equal to the last bit."""
+    bus = opened(arm)
     theirs = read_all(bus)
-    bus.disconnect()
+    bus.disconnect(disable_torque=False)
     python = str(Path(FARHAND).with_name("python"))
     found = subprocess.run([python, "-c", OURS, *arm], check=True, capture_output=True, text=True)
     ours = json.loads(found.stdout)["q"]

@@ -171,24 +171,44 @@ def test_a_policy_drives_with_forces_in_its_state(policy, arms, monkeypatch):
     assert len(driven) > 20 and not arms.trips()
 
 
-def steps(arms) -> dict[str, tuple[float, float]]:
-    """The largest change of a torque in 10 ms [N·m], and of a velocity in one tick [rad/s]."""
-    found = {}
-    for station in ("leader", "follower"):
-        t, torque = arms.read(station, "torque_commanded")
-        _, v = arms.read(station, "v")
-        lag = int(np.searchsorted(t, t[0] + 0.01))
-        found[station] = (
-            float(np.abs(torque[lag:] - torque[:-lag]).max()),
-            float(np.abs(np.diff(v, axis=0)).max()),
-        )
-    return found
+class Watch(threading.Thread):
+    """Torques and velocities of both arms, all of them: the session itself keeps 8 s."""
+
+    def __init__(self, arms) -> None:
+        super().__init__()
+        self.arms, self.done = arms, threading.Event()
+        self.rows = {(one, name): [] for one in ("leader", "follower") for name in SIGNALS}
+        for of in self.rows:
+            arms.read(*of)
+        arms.events()
+
+    def run(self) -> None:
+        ended = False
+        while not ended:
+            ended = self.done.wait(1.0)
+            for of, found in self.rows.items():
+                found.append(self.arms.read(*of))
+
+    def steps(self, since: float, until: float) -> dict[str, float]:
+        """The largest change within 10 ms: torques [N·m] and velocities [rad/s] of either arm."""
+        steps = {}
+        for (station, name), found in self.rows.items():
+            t, values = (np.concatenate(part) for part in zip(*found, strict=True))
+            inside = (t >= since) & (t <= until)
+            t, values = t[inside], values[inside]
+            later = np.searchsorted(t, t + 0.01 - 1e-6).clip(max=len(t) - 1)
+            steps[f"{station} {name}"] = float(np.abs(values[later] - values).max())
+        return steps
+
+
+SIGNALS = ("torque_commanded", "v")
 
 
 def test_a_handover_by_lerobots_own_strategy_does_not_jump(policy, arms, monkeypatch, capsys):
     """Policy, pause, correction, pause, policy: DAgger with a pedal that presses itself.
 
-    Nothing that an SO-101 could feel: 0.1 N·m of a motor in 10 ms (its dry friction is 0.05).
+    When the person takes over, and when she ends the correction, no motor torque changes by more
+    than 0.1 N·m in 10 ms (dry friction is 0.05), and no joint by more than 0.1 rad/s.
     """
     presses = ["KEY_A", "KEY_B", "KEY_B", "KEY_A"]
 
@@ -205,38 +225,28 @@ def test_a_handover_by_lerobots_own_strategy_does_not_jump(policy, arms, monkeyp
     time.sleep(0.5)
     arms.command("engage")
     time.sleep(0.5)
-    for station in ("leader", "follower"):
-        arms.read(station, "torque_commanded"), arms.read(station, "v")
-    arms.events()
     more = "--strategy.input_device=pedal --strategy.num_episodes=2 --duration=16 --fps=15"
     more += " --dataset.fps=15 --return_to_initial_position=false"
-    watched = {}
-
-    def watch():
-        # the ring keeps 8 s
-        while not done.wait(2.0):
-            for station, (torque, speed) in steps(arms).items():
-                before = watched.get(station, (0.0, 0.0))
-                watched[station] = max(before[0], torque), max(before[1], speed)
-
-    done = threading.Event()
-    watcher = threading.Thread(target=watch)
-    watcher.start()
+    watch = Watch(arms)
+    watch.start()
     try:
         run(monkeypatch, "lerobot-rollout", more, 1, ONE_CAMERA)
     finally:
-        done.set()
-        watcher.join()
-    said = [event.text for event in arms.events()]
-    handed = [text.partition(":")[0] for text in said if text.startswith(("give", "take"))]
+        watch.done.set()
+        watch.join()
+    handed = [event for event in arms.events() if event.text.startswith(("give", "take"))]
+    # the policy begins, pause, correction, end of the correction, the policy goes on
+    names = [event.text.partition(":")[0] for event in handed]
+    assert names == ["give", "give", "take", "give", "give"], names
+    found = [watch.steps(event.time - 0.02, event.time + 1.0) for event in handed]
     with capsys.disabled():
-        print(f"\nhandover steps (N·m in 10 ms, rad/s in 1 ms): {watched}; {handed}")
-    assert "take" in handed and handed.count("give") >= 2, said[-20:]
+        for event, one in zip(handed, found, strict=True):
+            print(f"\n{event.time:.2f} s {event.text}:", {k: round(v, 4) for k, v in one.items()})
     assert not arms.trips()
     corrected = LeRobotDataset("me/rollout_press", root=Path("press-corrections"))
     assert corrected.num_episodes >= 1 and bool(corrected[0]["intervention"])
-    assert max(torque for torque, _ in watched.values()) < 0.1
-    assert max(speed for _, speed in watched.values()) < 0.05
+    for one in found[2:4]:
+        assert max(one.values()) < 0.1, one
 
 
 def contact(arms, seconds: float) -> np.ndarray:
@@ -251,7 +261,7 @@ def contact(arms, seconds: float) -> np.ndarray:
 def test_contact_does_not_notice_lerobot(arms, folder, capsys):
     """The same push before it, with it, while it is stopped for a second, and after it was killed.
 
-    Within 2 %; and no tick moves a joint further than before.
+    Within 2 %; and no joint moves when it is killed.
     """
     arms.command("release")
     time.sleep(1.0)
@@ -260,8 +270,12 @@ def test_contact_does_not_notice_lerobot(arms, folder, capsys):
     for step in range(40):
         arms.set("hand.drag", [0.08 * (step + 1) / 40, 0.0, 0.0])
         time.sleep(0.05)
-    time.sleep(2.0)
+    # friction lets it creep for some seconds
     alone = contact(arms, 1.0)
+    for _ in range(12):
+        before, alone = alone, contact(arms, 1.0)
+        if np.abs(alone / before - 1.0).max() < 0.003:
+            break
     lerobot = subprocess.Popen(
         [Path(sys.executable).with_name("lerobot-teleoperate"), *words("lerobot-teleoperate")[1:]],
         stdout=subprocess.PIPE,
@@ -279,11 +293,11 @@ def test_contact_does_not_notice_lerobot(arms, folder, capsys):
         lerobot.send_signal(signal.SIGCONT)
         found["again"] = contact(arms, 0.5)
     finally:
-        arms.read("follower", "q")
+        arms.read("follower", "v")
         lerobot.kill()
         lerobot.wait()
     found["killed"] = contact(arms, 1.0)
-    moved = np.abs(np.diff(arms.read("follower", "q")[1], axis=0)).max()
+    moved = np.abs(arms.read("follower", "v")[1]).max()
     with capsys.disabled():
         print(
             f"\ncontact at follower and leader [N]: alone {alone.round(4)}, {found}; {moved=:.1e}"
@@ -294,7 +308,7 @@ def test_contact_does_not_notice_lerobot(arms, folder, capsys):
     assert alone[0] > 0.5, "there was no contact"
     for when, force in found.items():
         assert np.abs(force / alone - 1.0).max() < 0.02, when
-    assert moved < 1e-4 and not arms.trips()
+    assert moved < 0.05 and not arms.trips()
 
 
 def test_a_session_that_is_gone_is_one_line(folder):

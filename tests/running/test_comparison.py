@@ -114,3 +114,29 @@ def test_a_contact_that_a_guard_stops_has_no_force_but_place_time_and_reason():
     assert all(math.isnan(values[name]) for name in unknown)
     assert stop["where"] == "leader" and "rad/s (limit" in stop["reason"]
     assert values["trips"] >= 1.0 and values["wall_stiffness"] > 0.0
+
+
+def short_row(case: Case) -> dict[str, object]:
+    """Where both arms are after a twentieth of a second, in place of all tasks."""
+    rig = case.build("free")
+    rig.session.run(0.05)
+    states = [station.arm.state.tolist() for station in rig.session.stations]
+    rig.close()
+    return {"refused": "", "states": states}
+
+
+def no_inertia(rig: str, settings: tuple[tuple[str, object], ...]) -> float:
+    """In place of the leader's own."""
+    return 0.0
+
+
+def test_all_cores_give_the_rows_of_one_to_the_bit(monkeypatch):
+    """In the order of the cases, whichever is finished first."""
+    monkeypatch.setattr(comparison, "measure", short_row)
+    monkeypatch.setattr(comparison, "own_inertia", no_inertia)
+    laws = ("virtual-constraints", "position-position")
+    cases = [Case("dual-arm", law, delay=delay) for law in laws for delay in (0.0, 20.0)]
+    monkeypatch.setattr(comparison.os, "cpu_count", lambda: 2)
+    rows = compare(cases)
+    assert rows == [short_row(case) for case in cases]
+    assert len({str(row) for row in rows}) == 4

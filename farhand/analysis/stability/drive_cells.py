@@ -21,6 +21,9 @@ from farhand.analysis.stability.spectrum import largest_stable
 
 Array = np.ndarray
 
+MOTORS = "chasing motors"
+"""Name of the law of these cells."""
+
 INERTIA, VISCOUS = 0.1, 0.1
 """Of a joint, [kg·m²] and [N·m·s/rad]."""
 
@@ -28,11 +31,11 @@ STEPS = 3.8e-4, 0.022
 """Steps of position and velocity in a frame, [rad] and [rad/s]: 16 bits of ±12.5 rad, 12 bits of
 ±45 rad/s, as a DM8009 has them."""
 
-BUMP_STEPS, CYCLE_STEPS = 200.0, (5.0, 3.0)
-"""Size of the bump at the leader, and size and speed of the smallest limit cycle that counts as
-shaking, in steps: frames do not tell a smaller or slower motion from rest."""
+BUMP, CYCLE = 0.076, (5.0 * STEPS[0], 3.0 * STEPS[1])
+"""Size of the bump at the leader, [rad], and size and speed of the smallest limit cycle that counts
+as shaking, [rad] and [rad/s]: such frames hardly tell a smaller or slower motion from rest."""
 
-FRICTION = 0.1, 3.0, 0.05
+FRICTION = 0.3, 1.0, 0.05
 """What is fed forward: F_c [N·m], its steepness [s/rad], and F_v [N·m·s/rad]."""
 
 WINDOW_S, LONGEST_S = 1.0, 30.0
@@ -73,11 +76,6 @@ class DriveCell:
         values = asdict(self).values()
         return "/".join(f"{v:g}" if isinstance(v, float) else v for v in values)
 
-    @property
-    def bump(self) -> float:
-        """Size of the disturbance, [rad]."""
-        return BUMP_STEPS * self.steps * STEPS[0]
-
     def at(self, value: float) -> DriveCell:
         """The cell at a value of what grows; times are whole steps of the motors."""
         if self.question in ("late", "period"):
@@ -103,7 +101,7 @@ class DriveCell:
         fed = np.array([[0.0, self.share * (FRICTION[0] * FRICTION[1] + FRICTION[2]), 0.0]])
         law, wall = [[fed, chased], [chased, fed]], Contact(self.wall, 0.01 * self.wall)
         limbs, drives = (held, limb), (drive, drive)
-        steps = CYCLE_STEPS[1]
+        steps = CYCLE[1] / STEPS[1] / self.steps
         return WholeLoop(limbs, law, wall, self.period, drives=drives, speed_steps=steps)
 
     def shakes(self) -> bool:
@@ -111,71 +109,30 @@ class DriveCell:
         contact = (self.hand, self.wall)
         modes = np.array([solution(INERTIA, VISCOUS + 0.01 * k, k, self.motor) for k in contact])
         share = filter_share(self.cut_off, self.motor) if self.cut_off > 0.0 else 1.0
-        gains = np.array([self.stiffness, self.damping, self.share, share, self.dry, self.bump])
-        steps, cycle = np.array(STEPS) * self.steps, np.array(CYCLE_STEPS)
+        gains = np.array([self.stiffness, self.damping, self.share, share, self.dry, BUMP])
+        steps = np.array(STEPS) * self.steps
         counts = [round(time / self.motor) for time in (self.period, self.late)]
         times = [round(time / self.motor) for time in (WINDOW_S, LONGEST_S)]
-        return bool(_compiled()(modes, gains, steps, cycle, np.array(FRICTION), *counts, *times))
+        return bool(
+            _compiled()(modes, gains, steps, np.array(CYCLE), np.array(FRICTION), *counts, *times)
+        )
 
 
 def grid() -> list[DriveCell]:
     """All cells."""
-    rates, filters, steps = (1e-3, 4e-3), (0.0, 60.0), (0.1, 1.0)
-    tables: list[tuple[Question, dict[str, Any]]] = [
-        (
-            "stiffness",
-            dict(
-                damping=(0.5, 2.0),
-                period=rates,
-                late=(5e-4, 2e-3, 6e-3),
-                cut_off=filters,
-                steps=steps,
-            ),
-        ),
-        (
-            "late",
-            dict(
-                stiffness=(60.0, 240.0),
-                damping=(1.0, 3.0),
-                period=(1e-3, 2e-3),
-                cut_off=filters,
-                hand=(5.0, 50.0),
-            ),
-        ),
-        (
-            "share",
-            dict(
-                stiffness=(60.0, 240.0),
-                period=rates,
-                late=(1e-3, 4e-3),
-                steps=steps,
-                hand=(5.0, 50.0),
-                wall=[0.0],
-            ),
-        ),
-        (
-            "share",
-            dict(late=(1e-3, 4e-3), dry=(0.002, 0.005), hand=(5.0, 50.0), wall=[0.0], steps=[0.1]),
-        ),
-        (
-            "period",
-            dict(stiffness=(60.0, 240.0), damping=(1.0, 3.0), late=(1e-3, 3e-3), cut_off=filters),
-        ),
-        (
-            "damping",
-            dict(
-                motor=(2.5e-4, 1e-3),
-                late=(1e-3, 3e-3),
-                cut_off=(0.0, 60.0, 200.0),
-                period=(1e-3, 2e-3),
-            ),
-        ),
+    one, rates, motor, filters, steps = [1.0], (1e-3, 3e-3), [2.5e-4], (0.0, 80.0), (0.1, 1.0)
+    K, D, hands, none = (80.0, 200.0), (1.2, 2.5), (8.0, 40.0), [0.0]
+    # In the order of the cell's fields, from the question on.
+    tables: list[tuple[Any, ...]] = [
+        (["stiffness"], one, D, rates, motor, (5e-4, 2.5e-3, 7e-3), filters, steps, none, none),
+        (["late"], K, D, (1e-3, 2e-3), motor, none, filters, one, none, none, hands),
+        (["share"], K, [2.0], rates, motor, (1e-3, 4e-3), none, steps, none, none, hands, none),
+        (["share"], [100.0], [2.0], [1e-3], motor, (1e-3, 4e-3), none, [0.1], none, (0.02, 0.05)),
+        (["period"], K, D, one, motor, (1e-3, 3e-3), filters, steps, none, none),
+        (["damping"], [100.0], one, rates, (2.5e-4, 1e-3), (1e-3, 3e-3), filters, steps),
     ]
-    return [
-        DriveCell(question, **dict(zip(table, row, strict=True)))
-        for question, table in tables
-        for row in product(*table.values())
-    ]
+    tables[3] += hands, none
+    return [DriveCell(*row) for table in tables for row in product(*table)]
 
 
 def judge(cell: DriveCell) -> dict[str, Any]:
@@ -186,16 +143,17 @@ def judge(cell: DriveCell) -> dict[str, Any]:
         return cell.at(value).loop()
 
     # Of a bump at one of two like arms, each of their two motions gets half.
-    bump = 0.5 * cell.bump if cell.dry > 0.0 else 0.0
+    bump = 0.5 * BUMP if cell.dry > 0.0 else 0.0
+    quanta = CYCLE[0] / STEPS[0] / cell.steps
     limits = (
-        largest_stable(make, *ends, points=20, bump=bump, quanta=CYCLE_STEPS[0]),
+        largest_stable(make, *ends, points=20, bump=bump, quanta=quanta),
         onset(lambda value: cell.at(value).shakes(), *ends),
     )
     predicted, simulated = (value if math.isfinite(value) else None for value in limits)
     ratio = predicted / simulated if predicted is not None and simulated else None
     agree = predicted is simulated is None or (ratio is not None and abs(ratio - 1.0) <= TOLERANCE)
     numbers = {"predicted": predicted, "simulated": simulated, "ratio": ratio, "within": agree}
-    return {**asdict(cell), **numbers}
+    return {"law": MOTORS, **asdict(cell), **numbers}
 
 
 def _compiled() -> Callable[..., bool]:
@@ -231,10 +189,10 @@ def _simulate(
         if k % tick == 0:
             slot = (k // tick) % len(waiting)
             for i in range(2):
-                # The frames of both motors, whose grid has an arbitrary offset.
+                # Frames cut off; zero lies between two steps of a velocity.
                 q_o = steps[0] * (math.floor(x[1 - i] / steps[0] + 0.87) - 0.37)
-                v_o = steps[1] * (math.floor(w[1 - i] / steps[1] + 0.6) - 0.1)
-                own = steps[1] * (math.floor(w[i] / steps[1] + 0.6) - 0.1)
+                v_o = steps[1] * (math.floor(w[1 - i] / steps[1] + 0.5) - 0.5)
+                own = steps[1] * (math.floor(w[i] / steps[1] + 0.5) - 0.5)
                 curve = friction[0] * math.tanh(friction[1] * own) + friction[2] * own
                 waiting[slot, i] = K * q_o + D * v_o + fed * curve
         if k >= late and (k - late) % tick == 0:
@@ -252,7 +210,7 @@ def _simulate(
                 return True
         if (k + 1) % window == 0:
             swing = max(high[0] - low[0], high[1] - low[1]) / 2.0
-            if swing <= cycle[0] * steps[0] or fast <= cycle[1] * steps[1]:
+            if swing <= cycle[0] or fast <= cycle[1]:
                 return False
             if swing >= STEADY_RATIO * was:
                 return True

@@ -58,7 +58,8 @@ def find_limits(point: Point) -> StabilityLimits:
     whole, steps = point.whole, _cycle_steps(point)
     wall = wall_limit(point)
     ticks = largest_stable_delay(whole, round(MAX_DELAY_S / whole.period), BUMP, steps)
-    at_limit = point.at_wall(wall) if 0.0 < wall < math.inf else whole
+    # Just beyond the limit, where the motion that shakes is the least damped one.
+    at_limit = point.at_wall(1.02 * wall) if 0.0 < wall < math.inf else whole
     return StabilityLimits(
         stable=calm(point),
         passive=passive_limit(point),

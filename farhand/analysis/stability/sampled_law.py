@@ -21,8 +21,8 @@ SIGNALS = ("position", "velocity", "force")
 STEPS = {"position": 1e-5, "velocity": 1e-4, "force": 1e-2}
 """Differences by which a law is probed, [m] and [rad], [m/s] and [rad/s], [N] and [N·m]."""
 
-FAR_M = 5e-3
-"""Distance of the tools at which a law's gains are compared with those near rest, [m]."""
+FAR_M, FAR_N = 5e-3, 20.0
+"""Distance and force at the tools at which a law's gains are compared with those near rest."""
 
 MAX_GAIN_CHANGE = 0.2
 """Share by which the gains of a law that counts as linear may differ there, [-]."""
@@ -142,7 +142,7 @@ def probe_target(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Array:
 
 
 def is_linear(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> bool:
-    """Whether a law's efforts rise with the distance of the tools as they do near rest.
+    """Whether a law's efforts rise with distance and force at the tools as they do near rest.
 
     A dead band or a stop does not; a prediction from small changes then holds for small motions
     only. Arguments and errors: see :func:`probe_law`.
@@ -155,6 +155,21 @@ def is_linear(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> bool:
         by = FAR_M * np.eye(sizes[0])[direction]
         efforts, _ = _difference(law, (a, b), a, "position", by, dt)
         far[:, direction] = np.concatenate(efforts)
+    if not _alike(near, far):
+        return False
+    if law.port.space == "joints":
+        return True
+    # A map of forces may bend what comes back.
+    near = table[0][1][:3, 12:15]
+    far = np.zeros_like(near)
+    for direction in range(3):
+        by = FAR_N * np.eye(6)[direction]
+        far[:, direction] = _difference(law, (a, b), b, "force", by, dt)[0][0][:3]
+    return _alike(near, far)
+
+
+def _alike(near: Array, far: Array) -> bool:
+    """Whether gains near rest and far from it are nearly the same."""
     largest = max(float(np.abs(near).max()), float(np.abs(far).max()))
     return bool(np.abs(far - near).max() <= MAX_GAIN_CHANGE * largest)
 

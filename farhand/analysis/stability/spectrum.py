@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 from typing import TypeVar
 
 import numpy as np
@@ -79,16 +80,19 @@ def is_calm(loop: AnyLoop, bump: float = 0.0, quanta: float = 0.0) -> bool:
 def _misread(loop: AnyLoop, quanta: float) -> Iterator[AnyLoop]:
     """The loop with the worst readings that steps can cause in an oscillation of that size."""
     parts = least_damped(loop).amplitudes
-
-    def readings(quanta: float) -> list[tuple[float, float]]:
-        a, b = (rounding_gain(round(max(quanta * part, 0.05), 2)) / quanta for part in parts)
-        return [(1.0 + p * a, 1.0 + q * b) for p in (-1, 1) for q in (-1, 1)]
-
-    for reading in readings(quanta):
-        yield replace(loop, reading=reading)
+    largest = [max(map(abs, rounding_gains(_steps(quanta * part)))) / quanta for part in parts]
+    for p, q in product((-1.0, 1.0), repeat=2):
+        yield replace(loop, reading=(1.0 + p * largest[0], 1.0 + q * largest[1]))
     if isinstance(loop, WholeLoop) and loop.speed_steps > 0.0:
-        for reading in readings(loop.speed_steps):
-            yield replace(loop, speed_reading=reading)
+        # Of a velocity it is known where zero lies between its steps.
+        many = loop.speed_steps
+        a, b = (rounding_gains(_steps(many * part), centred=True) for part in parts)
+        for p, q in product(a, b):
+            yield replace(loop, speed_reading=(1.0 + p / many, 1.0 + q / many))
+
+
+def _steps(amplitude: float) -> float:
+    return round(max(amplitude, 0.05), 2)
 
 
 def _is_still(loop: AnyLoop, bump: float) -> bool:
@@ -111,16 +115,18 @@ def _is_still(loop: AnyLoop, bump: float) -> bool:
 
 
 @lru_cache(maxsize=512)
-def rounding_gain(amplitude: float) -> float:
-    """Largest first harmonic of the rounding error for an oscillation of about this size, in steps.
+def rounding_gains(amplitude: float, centred: bool = False) -> tuple[float, float]:
+    """Least and largest first harmonic of the rounding error of an oscillation of about this size.
 
-    It is in phase with the oscillation for any offset of the steps, so it acts as a gain.
+    Both are in steps. It is in phase with the oscillation, so it acts as a gain, for any offset of
+    the steps, or where the oscillation is ``centred`` about one of them.
     """
     phase = np.linspace(0.0, 2.0 * np.pi, 400, endpoint=False)
-    offset = np.linspace(0.0, 0.5, 21)[:, None]
+    offset = np.linspace(0.0, 0.0 if centred else 0.5, 1 if centred else 21)[:, None]
     size = amplitude * np.linspace(1.0, 1.2, 9)[:, None, None]
     read = size * np.sin(phase) + offset
-    return float(np.abs(2.0 * ((np.round(read) - read) * np.sin(phase)).mean(axis=-1)).max())
+    errors = 2.0 * ((np.round(read) - read) * np.sin(phase)).mean(axis=-1)
+    return float(errors.min()), float(errors.max())
 
 
 def largest_stable(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 from farhand.coupling import Coupling
 from farhand.errors import BadValue
@@ -41,9 +42,9 @@ class Bridge(ABC):
         port = laws[-1].port
         self._error = stream.channel("error", port.size, port.unit, port.axes)
         # a single number is written faster through a view of memory
-        self._gain = stream.channel("engagement", 1, "-").data
-        self._energy = stream.channel("port_energy", 2, "J", ("leader", "follower")).data
-        self._age = stream.channel("age", 2, "s", ("at_leader", "at_follower")).data
+        self._gain: Any = stream.channel("engagement", 1, "-").data
+        self._energy: Any = stream.channel("port_energy", 2, "J", ("leader", "follower")).data
+        self._age: Any = stream.channel("age", 2, "s", ("at_leader", "at_follower")).data
         laws[-1].record(stream)
         laws[0].mapping.record(stream)
 

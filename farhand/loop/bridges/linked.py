@@ -299,7 +299,9 @@ class LinkEnd(End):
 
     def _read_packet(self, now_ns: int) -> None:
         packet = self.endpoint.incoming
-        self.remote.external_torque = packet.external_torque
+        # Where joints are coupled it is all that touches the arm, which the law gets as measured.
+        if self._port is TOOL:
+            self.remote.external_torque = packet.external_torque
         if self.port is None or self.playout is None:
             self._see(packet)
             return

@@ -110,8 +110,11 @@ def load_arm(name: str) -> MotorArm:
         for row, gains in zip(rows, _gains(table, len(rows), path.name), strict=True)
     )
     _check_identifiers(motors, path.name)
+    robot = str(table.get("robot", name))
+    if (path.parent / robot).is_file():
+        robot = str(path.parent / robot)
     return MotorArm(
-        str(table.get("robot", name)),
+        robot,
         motors,
         int(_number(table, "bit_rate", 1e6, 1e4, 1e6, "bit/s")),
         int(_number(table, "data_bit_rate", 5e6, 1e4, 8e6, "bit/s")),

@@ -51,6 +51,8 @@ class DamiaoPlant(Plant):
     accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
     address_hint = "INTERFACE:CHANNEL[:FILE]"
     robots = {"leader": "openarm", "follower": "openarm"}
+    # that of the bus: more would only take time from it
+    tick_rate = 500.0
 
     def __init__(
         self,

@@ -32,6 +32,9 @@ NAME = "arm"
 AMBIENT = 25.0
 """Temperature of the air and of a motor at rest, [°C]."""
 
+CHECK_NS = 500_000
+"""How often a motor looks for a time-out or its temperature, [ns]; assumed."""
+
 FAULTS = ("none", "silent", "wrong-id", "same-id", "hot", "bus-off", "noise")
 """What can go wrong: see :class:`MotorFaults`."""
 
@@ -247,15 +250,20 @@ class SimulatedArm:
         self.line = CanLine(arm.bit_rate, arm.data_bit_rate, self._rng)
         self.received: deque[tuple[int, CanFrame]] = deque(maxlen=4096)
         self.host = CanNode("host", lambda frame, at: self.received.append((at, frame)))
-        self._nodes = [self._node(motor) for motor in self.motors]
+        self._nodes = [self._node(index, motor) for index, motor in enumerate(self.motors)]
         self.line.nodes = [self.host, *self._nodes]
         self.now_ns, self.due_ns = 0, self.world.step_ns
         self._applied, self._last = self.world.data.qfrc_applied, self.port.q.copy()
         self.push = np.zeros(len(self.motors))
-        self._filtered = np.zeros(len(self.motors))
+        n = len(self.motors)
+        self._theta, self._omega, self._torques = np.zeros(n), np.zeros(n), np.zeros(n)
+        self._commands, self._changed, self._checked_ns = np.zeros((5, n)), True, 0
+        self._limits = np.array([motor.ranges.torque for motor in arm.motors])
         self._broken = False
         self._resting = True
         self._measure()
+        for index, motor in enumerate(self.motors):
+            self._show(index, motor)
 
     @property
     def q(self) -> Array:
@@ -280,13 +288,17 @@ class SimulatedArm:
             if self.now_ns == self.due_ns:
                 self._step()
                 self.due_ns += self.world.step_ns
+        for index, motor in enumerate(self.motors):
+            self._show(index, motor)
 
-    def _node(self, motor: SimulatedMotor) -> CanNode:
+    def _node(self, index: int, motor: SimulatedMotor) -> CanNode:
         def hear(frame: CanFrame, now_ns: int) -> None:
             # the rest of the bus, which costs most of the time
             if frame.id != motor.registers[Register.ID] and frame.id != frames.COMMON:
                 return
+            self._show(index, motor)
             answer = motor.hear(frame, now_ns)
+            self._changed = True
             if answer is not None:
                 drive = self.drive
                 wait = drive.latency + drive.latency_spread * self._rng.random()
@@ -300,21 +312,23 @@ class SimulatedArm:
 
     def _step(self) -> None:
         """One step of the physics, with the torques of the motors at its start."""
-        self._break()
-        on, torques = True, []
-        for motor in self.motors:
-            motor.check(self.now_ns)
-            on = on and motor.status is Status.ENABLED
-            motor.torque = self._torque(motor)
-            torques.append(motor.torque)
-        self._heat(self.world.step_ns * 1e-9)
-        self._resting = self._resting and not on
+        if self.now_ns >= self._checked_ns + CHECK_NS:
+            self._check((self.now_ns - self._checked_ns) * 1e-9)
+        if self._changed:
+            self._collect()
+        goal, kp, speed, kd, torque = self._commands
+        # all motors at once: a simulation in real time has no time for one after the other
+        np.subtract(goal, self._theta, out=self._torques)
+        self._torques *= kp
+        self._torques += kd * (speed - self._omega)
+        self._torques += torque
+        np.clip(self._torques, -self._limits, self._limits, out=self._torques)
         if self._resting:
             return
         world, q, v = self.world, self.port.q, self.port.v
         self._last[:] = q
         # a motor's torque acts on the joint over the ratio: the powers are equal
-        np.divide(torques, self.arm.ratios, out=self.port.torque)
+        np.divide(self._torques, self.arm.ratios, out=self.port.torque)
         np.add(self.port.torque, self.push, out=self._applied)
         # nothing touches the tool: the engine alone is enough, and much faster
         mujoco.mj_step(world.model, world.data)
@@ -323,38 +337,47 @@ class SimulatedArm:
             world.data.qacc_warmstart[:] = 0.0
         self._measure()
 
-    def _heat(self, dt: float) -> None:
-        drive = self.drive
-        for motor in self.motors:
-            load = motor.torque / motor.joint.ranges.torque
+    def _check(self, dt: float) -> None:
+        """Time-outs, temperatures and faults, which are slow."""
+        self._checked_ns, drive = self.now_ns, self.drive
+        self._break()
+        for motor, torque in zip(self.motors, self._torques.tolist(), strict=True):
+            motor.check(self.now_ns)
+            load = torque / motor.joint.ranges.torque
             rise = drive.heating * load * load + AMBIENT - motor.temperature
             motor.temperature += rise * dt / drive.heating_time
+        self._changed = True
 
-    def _torque(self, motor: SimulatedMotor) -> float:
-        if not motor.powered:
-            return 0.0
-        limit = motor.joint.ranges.torque
-        if motor.status is Status.ENABLED:
-            command = motor.command
-            wanted = command.kp * (command.q - motor.q + motor.zero)
-            wanted += command.kd * (command.v - motor.v) + command.torque
-        elif motor.status is Status.LOST_COMMUNICATION:
-            wanted = -self.drive.damping * motor.v
-        else:
-            return 0.0
-        return min(max(wanted, -limit), limit)
+    def _collect(self) -> None:
+        """What the motors do, one column each: position, k_p, velocity, k_d and torque."""
+        self._changed, on = False, True
+        for index, motor in enumerate(self.motors):
+            command, status = motor.command, motor.status
+            on = on and status is Status.ENABLED
+            row = (0.0, 0.0, 0.0, 0.0, 0.0)
+            if status is Status.ENABLED and motor.powered:
+                goal = command.q + motor.zero
+                row = (goal, command.kp, command.v, command.kd, command.torque)
+            elif status is Status.LOST_COMMUNICATION and motor.powered:
+                row = (0.0, 0.0, 0.0, self.drive.damping, 0.0)
+            self._commands[:, index] = row
+        self._resting = self._resting and not on
+
+    def _show(self, index: int, motor: SimulatedMotor) -> None:
+        """Let a motor know what it measures and makes."""
+        motor.q, motor.v = float(self._theta[index]), float(self._omega[index])
+        motor.torque = float(self._torques[index])
 
     def _measure(self) -> None:
         ratios = self.arm.ratios
-        positions = (self.port.q - self.arm.zeros) / ratios
+        np.divide(self.port.q - self.arm.zeros, ratios, out=self._theta)
         velocities = self.port.v / ratios
         cutoff = 2.0 * math.pi * self.drive.velocity_filter
         if cutoff:
             share = -math.expm1(-cutoff * self.world.step_ns * 1e-9)
-            self._filtered += share * (velocities - self._filtered)
-            velocities = self._filtered
-        for motor, q, v in zip(self.motors, positions.tolist(), velocities.tolist(), strict=True):
-            motor.q, motor.v = q, v
+            self._omega += share * (velocities - self._omega)
+        else:
+            self._omega[:] = velocities
 
     def _break(self) -> None:
         """Let the fault begin when it is due."""

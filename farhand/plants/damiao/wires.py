@@ -164,7 +164,7 @@ def open_bus(
         import can
     except ImportError:
         raise Mismatch("CAN needs python-can: pip install 'farhand[can]'") from None
-    options = {"fd": True} if interface in ("socketcan", "udp_multicast") else {}
+    options: dict[str, Any] = {"fd": True} if interface in ("socketcan", "udp_multicast") else {}
     try:
         bus = can.Bus(channel=channel, interface=interface, **options)
         if interface == "udp_multicast":

@@ -140,6 +140,7 @@ class MirroredPlant(WrappedPlant):
         self.plant = plant  #: the external plant
         self._port = world.ports[plant.name]
         world.externally_driven = True
+        world.mirrored.add(plant.name)
 
     def read(self, now_ns: int) -> Sample:
         """The plant's sample, copied to the world."""

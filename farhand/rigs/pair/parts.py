@@ -258,12 +258,14 @@ class Arms:
         """I ω + μ of the tools, reduced over both arms: translation and rotation."""
         inertia = [tool_inertia(model) for model in self.models.values()]
         viscous = [_tool_viscous(model) for model in self.models.values()]
+        limits = [(np.inf, np.inf)] * 2
+        if self.delay > 0.0:
+            limits = [_lightest(model, 0.125 / self.delay) for model in self.models.values()]
         found = []
         for axis in range(2):
-            most = 0.125 / self.delay if self.delay else np.inf
             a, b = (
-                min(i[axis] * frequency + mu[axis], i[axis] * most)
-                for i, mu in zip(inertia, viscous, strict=True)
+                min(i[axis] * frequency + mu[axis], most[axis])
+                for i, mu, most in zip(inertia, viscous, limits, strict=True)
             )
             found.append(a * b / (a + b) if a + b > 0.0 else 0.0)
         mobility = self.tool_mobility("leader") + self.tool_mobility("follower")
@@ -310,7 +312,7 @@ class Arms:
 
         A quarter of 4 m/h², the limit of a mass on a spring in explicit steps.
         """
-        return _lightest(self.models["follower"]) * shape.rate**2 / 25.0
+        return _lightest(self.models["follower"])[0] * shape.rate**2 / 25.0
 
     def _free_way(self) -> Array:
         """The direction in which both arms have room for their tools."""
@@ -338,6 +340,9 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
         elif not any(path == f"rig.{role}_robot" for path, _ in settings):
             name = external_plants.robot_for(plant, role, getattr(shape, f"{role}_robot"))
             setattr(shape, f"{role}_robot", name)
+    rates = [external_plants.tick_rate(getattr(shape, f"{role}_plant")) for role in ROLES]
+    if not any(path == "rig.rate" for path, _ in settings):
+        shape.rate = min([shape.rate, *(rate for rate in rates if rate is not None)])
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
     robots = {role: load_robot(name).edited(disable_contacts) for role, name in names.items()}
     for role, robot in robots.items():
@@ -569,10 +574,12 @@ def _resistance(mobility: Array) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _lightest(arm: Arm) -> float:
-    """Smallest mass that a tool shows along any axis, [kg]."""
-    J = arm.J[:3]
-    return 1.0 / max(float(np.linalg.eigvalsh(J @ np.linalg.solve(arm.M, J.T))[-1]), 1e-9)
+def _lightest(arm: Arm, factor: float = 1.0) -> tuple[float, float]:
+    """Smallest mass and inertia that a tool shows along and about any axis, [kg] and [kg·m²]."""
+    mobility = arm.J @ np.linalg.solve(arm.M, arm.J.T)
+    blocks = mobility[:3, :3], mobility[3:, 3:]
+    easiest = [max(float(np.linalg.eigvalsh(block)[-1]), 1e-9) for block in blocks]
+    return factor / easiest[0], factor / easiest[1]
 
 
 def _reach(arm: Arm, robot: Robot) -> float:

@@ -112,7 +112,7 @@ class FarhandCamera(Camera):
         head, shape = struct.calcsize("<d"), (self.height, self.width, 3)
         size = head + int(np.prod(shape))
         while len(data := process.stdout.read(size)) == size:
-            picture = np.frombuffer(data, np.uint8, offset=head).reshape(shape)
+            picture = np.frombuffer(data, np.uint8, offset=head).reshape(shape).copy()
             with self._news:
                 self._picture, self._at = picture, time.monotonic()
                 self._count += 1

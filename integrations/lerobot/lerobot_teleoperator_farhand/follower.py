@@ -75,7 +75,7 @@ class FarhandFollower(Robot):
     @check_if_not_connected
     def get_observation(self) -> dict[str, Any]:
         """The state, of one tick, and pictures. Ages and time come along but are not recorded."""
-        seen = self._session.read()
+        seen = self._session.observe()
         names = self._session.features().state_names
         observed = dict(zip(names, seen.state.tolist(), strict=True)) | seen.aside
         return observed | {name: one.read_latest() for name, one in self.cameras.items()}

@@ -56,10 +56,9 @@ class FarhandLeader(Teleoperator):
 
     @check_if_not_connected
     def get_action(self) -> dict[str, float]:
-        """Where the leader wants the follower now."""
+        """Where the leader wants the follower, at the tick of the last observation."""
         self._session.lead()
-        self._session.led = self._session.read().action
-        return dict(self._session.led)
+        return self._session.take_action()
 
     @check_if_not_connected
     def send_feedback(self, feedback: dict[str, Any]) -> None:

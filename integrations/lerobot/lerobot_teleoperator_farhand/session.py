@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -25,8 +26,9 @@ logger = logging.getLogger(__name__)
 SAME = 1e-6
 """Two actions that differ by no more are the same one; a dataset keeps seven digits."""
 
-TRIES = 5
-"""How often the newest records are read until follower and coupling are of the same tick."""
+TRIES, PAUSE_S = 25, 2e-4
+"""How often the newest records are read until follower and coupling are of the same tick; a tick
+may be going on."""
 
 
 ASIDE = ("session.time", "sample.age", "link.age.leader", "link.age.follower")
@@ -80,6 +82,7 @@ class SharedSession:
     _features: PolicyFeatures | None = None
     _seen: Array | None = None
     _taken: bool = False
+    _observed: Seen | None = None
 
     @property
     def is_open(self) -> bool:
@@ -121,6 +124,17 @@ class SharedSession:
             logger.warning("%s", error)
             self._again(features)
             return self._read(features, self.client())
+
+    def observe(self) -> Seen:
+        """What is there now, kept for the action that LeRobot asks for next."""
+        self._observed = self.read()
+        return self._observed
+
+    def take_action(self) -> Numbers:
+        """Where the leader wants the follower: at the tick of the observation before, if any."""
+        seen, self._observed = self._observed or self.read(), None
+        self.led = seen.action
+        return dict(self.led)
 
     def is_led(self, action: Numbers) -> bool:
         """Whether this action is the leader's own."""
@@ -201,6 +215,7 @@ class SharedSession:
             t_coupling, coupling = client.record(self._coupling)
             if t == t_coupling:
                 break
+            time.sleep(PAUSE_S)
         state = features.state(record)
         # a number that is not measured now stays as it was
         before = np.zeros_like(state) if self._seen is None else self._seen

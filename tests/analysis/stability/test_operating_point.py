@@ -14,6 +14,7 @@ from farhand.analysis.stability.spectrum import largest_stable_delay, stable
 from farhand.arm import Arm
 from farhand.coupling import LAWS
 from farhand.errors import BadValue, Mismatch, UnknownName
+from farhand.plants.simulated.velocity import VelocityPlant
 from farhand.rigs import Options, build_rig
 from farhand.rigs.margin import margin
 from farhand.running.margin import shaking
@@ -100,13 +101,38 @@ def test_hands_go_by_name_or_number(rig):
         operating_point(built.session, built.world, built.parts, "1,2")
 
 
-def test_followers_that_take_velocities_are_refused(rig):
+def test_followers_that_take_velocities_are_predicted_with_their_drives(rig):
+    """A slower drive bears a softer wall; its map of forces makes the law not linear."""
+    quick, slow = (
+        operating_point(b.session, b.world, b.parts)
+        for b in (
+            rig("hazardous", rig__force_map=False, follower__drives__delay=late)
+            for late in (0.02, 0.1)
+        )
+    )
+    assert quick.linear and slow.whole.drives[1].late > quick.whole.drives[1].late
+    assert 100.0 < wall_limit(slow, 15) < 0.8 * wall_limit(quick, 15)
+    bent = rig("hazardous")
+    assert not operating_point(bent.session, bent.world, bent.parts).linear
+
+
+def test_nothing_comes_back_from_servos_that_only_follow(rig):
+    """Whatever their bus does; a spring to a limb that lags is felt as drag."""
+    led = rig("humanoid")
+    point = operating_point(led.session, led.world, led.parts)
+    assert stable(point.whole) and largest_stable_delay(point.whole, 200) == np.inf
+    tied = rig("humanoid", "position-position")
+    whole = operating_point(tied.session, tied.world, tied.parts).whole
+    A, B, R = whole.matrices()
+    assert (B @ R).any() and stable(whole)
+
+
+def test_drives_that_nobody_knows_are_refused(rig, monkeypatch):
     """With the reason, and what to do instead."""
-    velocities = rig("hazardous")
-    with pytest.raises(
-        Mismatch, match=r"takes joint velocity, not torques.*farhand run --headless --delay"
-    ):
-        operating_point(velocities.session, velocities.world, velocities.parts)
+    built = rig("hazardous")
+    monkeypatch.setattr(VelocityPlant, "inner_loop", None)
+    with pytest.raises(Mismatch, match=r"takes joint velocity.*farhand run --headless --delay"):
+        operating_point(built.session, built.world, built.parts)
 
 
 def test_the_handle_of_an_admittance_is_part_of_the_loop(rig):

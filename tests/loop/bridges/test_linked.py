@@ -14,6 +14,7 @@ from farhand.loop.bridges.linked import LinkedBridge, LinkEnd, PortEnergy
 from farhand.loop.bridges.remote import RemoteBridge
 from farhand.loop.station import Station
 from farhand.loop.telemetry import Reader, Telemetry
+from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand.safety import Watchdog
 from farhand.world import Placed, World
@@ -587,3 +588,13 @@ def test_a_linked_bridge_asks_its_leader_to_couple_unless_it_is_coupled():
         telemetry.freeze()
         channels = Reader(telemetry.path).header["streams"]["coupling"]["channels"]
     assert not any(channel["name"].startswith("layer") for channel in channels)
+
+
+def test_what_touches_the_other_arms_joints_arrives_once():
+    """As measured, and not as known beside it too: a law would count it twice."""
+    rig = build_rig("pair", Options("four-channel", delay=4.0, scenario="free"))
+    rig.session.run(0.05)
+    ends = rig.session.bridges[0].a, rig.session.bridges[0].b
+    found = [(end.remote.torque is not None, end.remote.external_torque) for end in ends]
+    rig.close()
+    assert found == [(True, None)] * 2

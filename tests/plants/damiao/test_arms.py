@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from farhand.errors import FarhandError, Mismatch
 from farhand.plants.damiao.arms import KNOWN, load_arm
+from farhand.plants.damiao.driver import DamiaoDriver
+from farhand.plants.damiao.simulated import SimulatedArm
+from farhand.plants.damiao.wires import VirtualWire
 from farhand.robots import load_robot
 
 ONE = 'robot = "openarm"\n[[motor]]\njoint = "joint1"\nid = 1\nmodel = "DM8009"\n'
@@ -54,3 +58,20 @@ def test_a_file_for_another_robot_is_refused(tmp_path: Path) -> None:
         load_arm(str(path)).check(load_robot("openarm"))
     with pytest.raises(FarhandError, match="neither an arm"):
         load_arm("openarms")
+
+
+def test_another_arm_is_a_toml_file_and_moves_as_told() -> None:
+    """A YAM: six other motors, on a robot whose file is beside that of its motors."""
+    folder = Path(__file__).parents[3] / "examples" / "yam"
+    motors = load_arm(str(folder / "motors.toml"))
+    arm = SimulatedArm(motors)
+    driver = DamiaoDriver(motors, load_robot(str(folder / "yam.xml")), VirtualWire(arm, fd=False))
+    driver.connect()
+    driver.enable()
+    before = arm.q.copy()
+    for _ in range(25):
+        driver.cycle(None, 0.008)
+    assert driver.fault is None and driver.missed == 0
+    np.testing.assert_allclose(driver.q, arm.q, atol=0.002)
+    # without a weight fed forward the motors' own springs carry the arm
+    assert np.abs(arm.q - before).max() < 0.1

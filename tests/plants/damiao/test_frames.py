@@ -13,7 +13,8 @@ from farhand.plants.damiao.frames import Mit, Order, Register, State, Status
 number = st.floats(-60.0, 60.0)
 MODEL = st.sampled_from(sorted(frames.models()))
 
-# Written down from the package damiao-motor 1.0.6, encode_cmd_msg of DaMiaoMotor.
+# Written down from the package damiao-motor 1.0.6, encode_cmd_msg of DaMiaoMotor. LeRobot 0.6.1,
+# whose encoder is of cmjang/DM_Control_Python, gives the same (tests/lerobot/test_damiao.py).
 GOLDEN = [
     ("DM8009", Mit(0.0, 0.0, 0.0, 0.0, 0.0), "7fff7ff0000007ff"),
     ("DM8009", Mit(1.0, -2.0, 240.0, 3.0, 5.0), "8a3c7a47ad9998bd"),

@@ -1,0 +1,210 @@
+"""Does a policy that feels press better? ACT with and without forces, on a simulated SO-101.
+
+The task: go ahead to a wall whose place differs by 20 mm from one time to the next, press with 3 N
+and stay. A scripted operator shows it through the leader; she stops when she feels the force. The
+same demonstrations become two datasets, with forces in the state and without. ACT is trained on
+both, and both policies press walls that nobody has shown them, through the plug-in for LeRobot.
+
+It runs in LeRobot's environment (docs/lerobot.md), with ``farhand`` of another one on the path::
+
+    python examples/lerobot_force.py --out force --demos 50 --steps 4000 --trials 20
+
+It prints how often each presses with 2 to 4 N in the end, with an interval of 95 %, and the largest
+force on the way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from farhand.client import Client, start
+from farhand.lerobot_features import POSE, WRENCH
+
+ARMS = ("pair", "--leader", "so101-leader", "--follower", "so101", "--scenario", "rest")
+WANTED_N = 3.0
+GOOD_N = (2.0, 4.0)
+FAR_M = (0.02, 0.04)
+"""From the follower's tool to the wall."""
+
+SPEED = (0.012, 0.025)
+"""Of the operator's hand, [m/s]; it differs from one demonstration to the next."""
+
+REACTION_S = 0.15
+FPS = 30
+SECONDS = 6.0
+"""How long a policy may take."""
+
+KINDS = {"with forces": "--forces", "without forces": "--no-forces"}
+SMALL = (
+    "--policy.type=act --policy.device=cpu --policy.push_to_hub=false --policy.chunk_size=30 "
+    "--policy.n_action_steps=10 --policy.dim_model=128 --policy.n_heads=4 "
+    "--policy.dim_feedforward=256 --policy.n_encoder_layers=2 --policy.n_vae_encoder_layers=2 "
+    "--batch_size=32 --num_workers=0 --log_freq=500"
+)
+
+
+def force(session: Client) -> float:
+    """What the wall pushes with, [N]."""
+    return float(np.linalg.norm(session.latest("follower", "wrench_measured_in_world")[1][:3]))
+
+
+def place_wall(session: Client, home: np.ndarray, rng: np.random.Generator) -> None:
+    """Somewhere ahead of where the tool rests."""
+    session.set("wall.normal", [-1.0, 0.0, 0.0])
+    session.set("wall.point", home + [rng.uniform(*FAR_M), 0.0, 0.0])
+
+
+def demonstrate(session: Client, home: np.ndarray, rng: np.random.Generator) -> None:
+    """One demonstration: ahead until the force is felt, stay for a second; then both go home."""
+    place_wall(session, home, rng)
+    session.set("hand.open", False)
+    session.command("engage")
+    speed, drag, felt = rng.uniform(*SPEED), 0.0, [0.0] * round(REACTION_S * FPS)
+    stay = 1.0
+    while stay > 0.0 and drag < 0.15:
+        felt = [*felt[1:], force(session)]
+        # she slows down as the force comes near
+        drag += max(0.0, speed * min(1.0, 1.5 * (1.0 - felt[0] / WANTED_N))) / FPS
+        stay -= (felt[0] > 0.9 * WANTED_N) / FPS
+        session.set("hand.drag", [drag, 0.0, 0.0])
+        time.sleep(1.0 / FPS)
+    # the end of an episode
+    session.command("release")
+    for _ in range(60):
+        drag = max(0.0, drag - 0.1 / FPS)
+        session.set("hand.drag", [drag, 0.0, 0.0])
+        session.target(HOME)
+        time.sleep(1.0 / FPS)
+    session.command("release")
+
+
+HOME = (0.0, -0.35, 0.55, 0.7, 0.0, 0.5)
+"""Of the SO-101, [rad]."""
+
+
+def record(arguments: argparse.Namespace) -> None:
+    """Demonstrations, and a dataset of each kind."""
+    rng = np.random.default_rng(arguments.seed)
+    file = arguments.out / "demonstrations.mcap"
+    with start(*ARMS, "--record", str(file), name="force", program=arguments.farhand) as session:
+        home = session.latest("follower", "position_tool_in_world")[1]
+        for number in range(arguments.demos):
+            demonstrate(session, home, rng)
+            print(f"demonstration {number + 1} of {arguments.demos}", flush=True)
+    for kind, option in KINDS.items():
+        words = ["export", str(file), str(arguments.out / f"data {kind}"), "--format", "lerobot"]
+        words += ["--fps", str(FPS), option]
+        subprocess.run([*arguments.farhand, *words], check=True)
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """ACT on either dataset, by LeRobot's own command."""
+    command = str(Path(sys.executable).with_name("lerobot-train"))
+    for kind in KINDS:
+        own = [
+            "--dataset.repo_id=farhand/force",
+            f"--dataset.root={arguments.out / f'data {kind}'}",
+        ]
+        own += [f"--output_dir={arguments.out / f'act {kind}'}", f"--steps={arguments.steps}"]
+        own += [f"--save_freq={arguments.steps}", f"--seed={arguments.seed}", *SMALL.split()]
+        subprocess.run([command, *own], check=True)
+
+
+def press(session: Client, arguments: argparse.Namespace, kind: str) -> list[tuple[float, float]]:
+    """Force in the end and largest force of every trial, [N]."""
+    import torch
+    from lerobot.policies import make_pre_post_processors
+    from lerobot.policies.act.modeling_act import ACTPolicy
+    from lerobot_teleoperator_farhand import FarhandFollower, FarhandFollowerConfig
+
+    path = arguments.out / f"act {kind}" / "checkpoints" / "last" / "pretrained_model"
+    policy = ACTPolicy.from_pretrained(path).eval()
+    before, after = make_pre_post_processors(policy.config, pretrained_path=str(path))
+    robot = FarhandFollower(FarhandFollowerConfig(session="force", forces=kind == "with forces"))
+    robot.connect()
+    names = robot._state_names()
+    tool = [name for name in names if name in POSE + WRENCH]
+    # walls that were not in the demonstrations, the same for both kinds
+    rng = np.random.default_rng(arguments.seed + 1)
+    home, found = session.latest("follower", "position_tool_in_world")[1], []
+    for number in range(arguments.trials):
+        place_wall(session, home, rng)
+        policy.reset()
+        session.read("follower", "wrench_measured_in_world")
+        ends, due = [], time.monotonic()
+        for step in range(round(SECONDS * FPS)):
+            seen = robot.get_observation()
+            state = {"observation.state": names, "observation.environment_state": tool}
+            batch = {
+                key: torch.tensor([[seen[name] for name in of]], dtype=torch.float32)
+                for key, of in state.items()
+            }
+            with torch.inference_mode():
+                action = after(policy.select_action(before(batch)))[0].tolist()
+            robot.send_action(dict(zip(robot.action_features, action, strict=True)))
+            if step >= (SECONDS - 1.0) * FPS:
+                ends.append(force(session))
+            due += 1.0 / FPS
+            time.sleep(max(0.0, due - time.monotonic()))
+        wrench = session.read("follower", "wrench_measured_in_world")[1]
+        found.append((float(np.mean(ends)), float(np.linalg.norm(wrench[:, :3], axis=1).max())))
+        print(f"{kind}, trial {number + 1}: {found[-1][0]:.2f} N, {found[-1][1]:.2f} N at most")
+        for _ in range(60):
+            session.target(HOME)
+            time.sleep(1.0 / FPS)
+    robot.disconnect()
+    return found
+
+
+def interval(good: int, count: int) -> tuple[float, float]:
+    """Wilson's interval of 95 % for a share."""
+    z, p = 1.96, good / count
+    middle = (p + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * math.sqrt(p * (1 - p) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return middle - half, middle + half
+
+
+def main() -> None:
+    """Record, train, press, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("force"))
+    parser.add_argument("--demos", type=int, default=50)
+    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--farhand", nargs="+", default=["farhand"])
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    took = {}
+    for name, part in (("record", record), ("train", train)):
+        begun = time.monotonic()
+        part(arguments)
+        took[name] = time.monotonic() - begun
+    results, begun = {}, time.monotonic()
+    with start(*ARMS, name="force", program=arguments.farhand) as session:
+        for kind in KINDS:
+            results[kind] = press(session, arguments, kind)
+    took["press"] = time.monotonic() - begun
+    print("| state | 2 to 4 N in the end | 95 % | largest force, median and worst |")
+    print("| --- | --- | --- | --- |")
+    for kind, trials in results.items():
+        good = sum(GOOD_N[0] <= end <= GOOD_N[1] for end, _ in trials)
+        low, high = interval(good, len(trials))
+        most = [peak for _, peak in trials]
+        row = f"{good} of {len(trials)} | {low:.0%} to {high:.0%}"
+        print(f"| {kind} | {row} | {np.median(most):.1f} N, {max(most):.1f} N |")
+    content = {"arguments": vars(arguments), "results": results, "seconds": took}
+    (arguments.out / "results.json").write_text(json.dumps(content, default=str, indent=1))
+    print(", ".join(f"{name} {seconds:.0f} s" for name, seconds in took.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Two OpenArms with their makers' program: what was seen motor by motor on a simulated bus."""
+
+from __future__ import annotations
+
+import pytest
+
+from farhand.analysis.stability.motors import MotorPair, judge_motors, least_friction
+from farhand.errors import Mismatch
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"damping": 0.5}, {"stiffness": 2.0}, {"velocity_filter": 10.0}, {"friction": 1.2}],
+)
+def test_with_the_friction_that_was_found_there_is_room(change):
+    """Published gains, half the damping, twice the stiffness, a slow filter, more friction."""
+    assert judge_motors(MotorPair(**change)).calm
+
+
+def test_an_arm_with_half_the_friction_moves_on_by_itself_at_joint_six():
+    """Because of what is fed forward; 0.7 of it is too much, 0.5 is not."""
+    found = judge_motors(MotorPair(friction=0.5))
+    assert found.words == "joint 6 moves on by itself"
+    assert found.causes == ("the friction that is fed forward",)
+    assert any(change.startswith("share fed forward ≤ 0.") for change in found.changes)
+    assert not judge_motors(MotorPair(friction=0.5, share=0.7)).calm
+    assert judge_motors(MotorPair(friction=0.5, share=0.5)).calm
+    assert 0.8 < least_friction(MotorPair()) < 1.0
+    assert least_friction(MotorPair(share=0.3)) < 0.4
+
+
+def test_a_late_bus_makes_them_shake_and_the_bus_is_named():
+    """A spring of 240 N·m/rad that acts 40 ms late takes more damping away than there is."""
+    found = judge_motors(MotorPair(late=0.04))
+    assert not found.calm and found.frequency > 1.0
+    assert "the time on the bus and between ticks" in found.causes
+    with pytest.raises(Mismatch, match="cannot serve"):
+        judge_motors(MotorPair(rate=4000.0))
