@@ -197,13 +197,19 @@ def _openarm(law: str | None, rate: float | None, settings: list[str], json: Pat
     assign_all({"motors": pair}, parse_settings(chosen))
     found, least = judge_motors(pair), least_friction(pair)
     write_json(json, {"rig": OPENARM, **asdict(pair), **asdict(found), "least_friction": least})
+    share = f"calm if the arms have ≥ {100 * least:.0f} % of what the makers found"
+    bump = f"after a bump of {pair.speed:g} rad/s in its joints"
+    if pair.led > 0.0:
+        bump = f"while a hand leads it at {pair.led:g} rad/s"
     rows = [
-        ("as it stands", f"{found.words} after a bump of {pair.speed:g} rad/s in its joints"),
-        ("friction", f"calm if the arms have ≥ {100 * least:.0f} % of what the makers found"),
+        ("as it stands", f"{found.words} {bump}"),
+        ("friction", share if math.isfinite(least) else "not calm, however large it is"),
     ]
+    if found.causes:
+        rows.append(("why", f"calm without {', or without '.join(found.causes)}"))
     if not found.calm:
-        why = ", or without ".join(found.causes) or "none of them alone"
-        rows += [("why", f"calm without {why}"), ("calm with", "; ".join(found.changes) or "–")]
+        tried = "no single change of share, stiffness, damping or rate"
+        rows.append(("calm with", "; or ".join(found.changes) or tried))
     show_values(f"two OpenArms at {pair.rate:g} Hz · their makers' law in their motors", rows)
 
 

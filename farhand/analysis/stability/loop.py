@@ -201,6 +201,8 @@ class LoopArm:
     joints: bool = False  #: whether the law couples the joints, not the tool
     #: stiffness and damping of fingers that hold the last joint, [N·m/rad] and [N·m·s/rad]
     grip: tuple[float, float] = (0.0, 0.0)
+    #: stiffness and damping between joints, n × n, such as of a gear that gives
+    gear: tuple[Array | float, Array | float] = (0.0, 0.0)
     #: which of the tool's six axes a target leads, if the drives take targets; 1 or 0 each
     led: tuple[float, ...] | None = None
     #: damping that the arm's model lacks, so that an observer takes it for contact, [N·m·s/rad]
@@ -510,7 +512,7 @@ def _moved(limb: LoopArm, period: float, step: float) -> tuple[Array, Array]:
     half a step earlier than continuous arms are.
     """
     n = len(limb.M)
-    K, B = limb.contact
+    K, B = (touched + inside for touched, inside in zip(limb.contact, limb.gear, strict=True))
     D = np.diag(limb.viscous)
     if limb.joints:
         K, B = K + RETURN_RATE * (RETURN_RATE * limb.M + B + D), B + 2.0 * RETURN_RATE * limb.M

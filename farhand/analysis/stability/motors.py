@@ -7,7 +7,8 @@ it is one of equal energy per cycle for an oscillation whose joints all reach on
 .. math:: b = \frac{4 F}{\pi V} + F_v, \qquad
           b_{fed} = \frac{2}{\pi V} \int_0^\pi f(V \sin\theta)\,\sin\theta\,d\theta
 
-so the answer holds for a bump of that speed.
+so the answer holds for a bump of that speed. An arm that a hand leads along is different: its dry
+friction does not change its sign, and damps nothing.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ JOINTS = 7
 HAND = Contact(300.0, 3.0)
 """A hand on the leader's tool, assumed."""
 
+GEAR_DAMPING = 0.02
+"""Damping ratio of a gear's spring with its rotor; assumed, [-]."""
+
 SLOW_HZ = 0.5
 """Frequency below which a joint moves on by itself instead of shaking, [Hz]."""
 
@@ -57,34 +61,43 @@ class MotorPair:
     reading: str = parameter("code", "-", "whose steepness of it", choices=("code", "file"))
     speed: float = parameter(0.2, "rad/s", "of the bump that must die away", 1e-3, 10.0)
     held: bool = parameter(False, "-", "whether a hand holds the leader")
+    led: float = parameter(0.0, "rad/s", "speed at which a hand leads the arms along", 0.0, 10.0)
+    gear: float = parameter(0.0, "N·m/rad", "stiffness of the gears; 0: they do not give", 0.0, 1e6)
 
     def loop(self) -> WholeLoop:
         """The loop for oscillations of its speed."""
         robot, gains = load_robot("openarm"), published("openarm", 8, 8)
         arm = Arm.of(robot)
         arm.update(robot.home, np.zeros(arm.nv))
-        few, V = slice(0, JOINTS), self.speed
+        few, none = slice(0, JOINTS), np.zeros((JOINTS, JOINTS))
         M, J = arm.M[few, few], arm.J[:, few]
         dry, viscous = (self.friction * gains[name][few] for name in ("coulomb", "viscous"))
-        limb = LoopArm(
-            M, J, viscous + 4.0 * dry / (np.pi * V), np.zeros(JOINTS), np.eye(3)[0], joints=True
-        )
+        damping = viscous if self.led > 0.0 else viscous + 4.0 * dry / (np.pi * self.speed)
+        K, D = (np.diag(gains[name][few]) for name in ("stiffness", "damping"))
+        K, D, fed = self.stiffness * K, self.damping * D, np.diag(self._fed())
+        springs: tuple[Array | float, Array | float] = (0.0, 0.0)
+        if self.gear > 0.0:
+            # Rotors, which the motors know and turn, then the links behind them.
+            rotor = robot.compile().dof_armature[few]
+            apart, one = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.eye(JOINTS)
+            loss = 2.0 * GEAR_DAMPING * np.sqrt(self.gear * rotor)
+            springs = np.kron(apart, self.gear * one), np.kron(apart, np.diag(loss))
+            M = np.block([[np.diag(rotor), none], [none, M - np.diag(rotor)]])
+            J = np.hstack([np.zeros_like(J), J])
+            damping = np.concatenate([damping, np.zeros(JOINTS)])
+            pad = np.diag([1.0, 0.0])
+            K, D, fed = (np.kron(pad, gain) for gain in (K, D, fed))
+        limb = LoopArm(M, J, damping, np.zeros(len(M)), np.eye(3)[0], joints=True, gear=springs)
         leader = limb
         if self.held:
-            K, B = (np.diag([value] * 3 + [0.0] * 3) for value in (HAND.stiffness, HAND.damping))
-            leader = replace(limb, stiffness=K, damping=B)
-        K, D = self.stiffness * gains["stiffness"][few], self.damping * gains["damping"][few]
-        none = np.zeros(JOINTS)
-        chased = np.hstack([np.diag(K), np.diag(D), np.diag(none)])
-        fed = np.hstack([np.diag(none), np.diag(self._fed(V)), np.diag(none)])
-        period = 1.0 / self.rate
-        drive = LoopDrive(
-            np.diag(K), np.diag(D), 1.0 / self.motor_rate, self.velocity_filter, self.late
-        )
-        law = [[fed, chased], [chased, fed]]
+            held = [np.diag([value] * 3 + [0.0] * 3) for value in (HAND.stiffness, HAND.damping)]
+            leader = replace(limb, stiffness=held[0], damping=held[1])
+        chased, own = np.hstack([K, D, 0.0 * K]), np.hstack([0.0 * K, fed, 0.0 * K])
+        drive = LoopDrive(K, D, 1.0 / self.motor_rate, self.velocity_filter, self.late)
+        law, period = [[own, chased], [chased, own]], 1.0 / self.rate
         return WholeLoop((leader, limb), law, Contact(0.0), period, drives=(drive, drive))
 
-    def _fed(self, speed: float) -> Array:
+    def _fed(self) -> Array:
         """Damping that the friction fed forward takes away, [N·m·s/rad]."""
         names = [f"joint{number}" for number in range(8)]
         law = OpenArm(
@@ -93,13 +106,18 @@ class MotorPair:
             reading=self.reading,
             friction_share=self.share,
         )
-        angles = np.pi * (np.arange(64) + 0.5) / 64.0
-        sizes = [
-            np.sin(angle) * (law.friction(np.full(8, v)) - law.friction(np.full(8, -v)))
-            for angle, v in zip(angles, speed * np.sin(angles), strict=True)
-        ]
-        gain: Array = np.mean(sizes, axis=0)[:JOINTS] / speed
-        return gain
+
+        def rise(middle: float, v: float) -> Array:
+            found: Array = law.friction(np.full(8, middle + v)) - law.friction(
+                np.full(8, middle - v)
+            )
+            return found[:JOINTS]
+
+        if self.led > 0.0:
+            return rise(self.led, 1e-3) / 2e-3
+        sines = np.sin(np.pi * (np.arange(64) + 0.5) / 64.0)
+        gain: Array = np.mean([sine * rise(0.0, self.speed * sine) for sine in sines], axis=0)
+        return gain / self.speed
 
 
 @dataclass(frozen=True)
@@ -142,34 +160,36 @@ def judge_motors(pair: MotorPair) -> MotorVerdict:
         "the filter in the motors": replace(pair, velocity_filter=0.0),
     }
     causes = tuple(why for why, one in without.items() if one != pair and stable(one.loop()))
-    changes = [
-        _least(pair, "share", "share fed forward ≤ {:.2g} (now {:.2g})", falls=True),
-        _least(pair, "stiffness", "stiffness ≤ {:.2g} of the published (now {:.2g})", falls=True),
-        _least(pair, "damping", "damping ≥ {:.2g} of the published (now {:.2g})", most=10.0),
-        _least(pair, "rate", "rate ≥ {:.3g} Hz (now {:.3g})", most=pair.motor_rate / pair.rate),
-    ]
-    return MotorVerdict(
-        False, joint, mode.frequency, causes, tuple(text for text in changes if text)
-    )
+    words = {
+        ("share", 0.01): "share fed forward ≤ {:.2g} (now {:.2g})",
+        ("stiffness", 0.05): "stiffness ≤ {:.2g} of the published (now {:.2g})",
+        ("damping", 0.05): "damping ≤ {:.2g} of the published (now {:.2g})",
+        ("damping", 10.0): "damping ≥ {:.2g} of the published (now {:.2g})",
+        ("rate", pair.motor_rate / pair.rate): "rate ≥ {:.3g} Hz (now {:.3g})",
+    }
+    changes = []
+    for (name, most), text in words.items():
+        now = float(vars(pair)[name])
+        found = _nearest_calm(pair, name, now, most * now) if most != 1.0 and now else None
+        if found is not None:
+            changes.append(text.format(found, now))
+    return MotorVerdict(False, joint, mode.frequency, causes, tuple(changes))
 
 
-def _least(
-    pair: MotorPair, name: str, words: str, most: float = 1e3, falls: bool = False
-) -> str | None:
-    """The least change of one number that calms a pair, in words; None if none does."""
-    now = float(vars(pair)[name])
-    if now == 0.0 or most <= 1.0:
+def _nearest_calm(pair: MotorPair, name: str, now: float, most: float) -> float | None:
+    """The value of one number nearest to ``now``, up to ``most``, that calms a pair, or None."""
+    bad = now
+    for good in np.geomspace(now, most, 16)[1:].tolist():
+        if stable(_with(pair, name, good).loop()):
+            break
+        bad = good
+    else:
         return None
-
-    def make(times: float) -> WholeLoop:
-        value = now * times if falls else now * most / times
-        return _with(pair, name, value).loop()
-
-    low, high = (1e-3, 1.0) if falls else (1.0, most)
-    times = largest_stable(make, low, high, 0.02, 12)
-    if not 0.0 < times < math.inf:
-        return None
-    return words.format(now * times if falls else now * most / times, now)
+    for _ in range(5):
+        middle = math.sqrt(good * bad)
+        calm = stable(_with(pair, name, middle).loop())
+        good, bad = (middle, bad) if calm else (good, middle)
+    return good
 
 
 def _with(pair: MotorPair, name: str, value: float) -> MotorPair:
@@ -181,7 +201,10 @@ def _with(pair: MotorPair, name: str, value: float) -> MotorPair:
 
 
 def least_friction(pair: MotorPair) -> float:
-    """Least friction of the arms, over what the makers found, at which the pair is calm, [-]."""
+    """Least friction of the arms, over what the makers found, at which the pair is calm, [-].
+
+    Infinity if three times as much is not enough.
+    """
 
     def make(times: float) -> WholeLoop:
         return replace(pair, friction=3.0 / times).loop()

@@ -16,7 +16,7 @@ from farhand.analysis.stability.loop import Loop, Mode, WholeLoop
 Array = np.ndarray
 
 MAX_EIGENVALUE_STATES = 140
-"""Largest number of states for which the eigenvalues themselves are computed."""
+"""Largest number of states, with those on the link, whose eigenvalues themselves are computed."""
 
 POINTS_PER_TURN = 24
 """Points on the unit circle for each turn of the delayed part as z goes round."""
@@ -49,7 +49,7 @@ def stable(loop: AnyLoop) -> bool:
     so the loop is stable if and only if f turns round zero n times.
     """
     A, B, R = loop.matrices()
-    if len(A) + len(R) * loop.delay <= MAX_EIGENVALUE_STATES:
+    if loop.delay == 0 or len(A) + len(R) * loop.delay <= MAX_EIGENVALUE_STATES:
         return bool(np.abs(np.linalg.eigvals(unrolled(A, B, R, loop.delay))).max() < 1.0 + MARGIN)
     return CharacteristicCircle(loop, loop.delay).stable(loop.delay)
 
@@ -209,7 +209,7 @@ def _last(good_at: Callable[[int], bool], most: int) -> float:
 def least_damped(loop: AnyLoop) -> Mode:
     """The mode that is closest to shaking, or shakes most; frequency 0 is one that creeps."""
     A, B, R = loop.matrices()
-    if len(A) + len(R) * loop.delay <= MAX_EIGENVALUE_STATES:
+    if loop.delay == 0 or len(A) + len(R) * loop.delay <= MAX_EIGENVALUE_STATES:
         values, vectors = np.linalg.eig(unrolled(A, B, R, loop.delay))
         at = int(np.argmax(np.abs(values)))
         z, shape = values[at], vectors[: len(A), at]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from farhand.analysis.stability.motors import MotorPair, judge_motors, least_friction
+from farhand.analysis.stability.spectrum import least_damped, stable
 from farhand.errors import Mismatch
 
 
@@ -27,6 +28,16 @@ def test_an_arm_with_half_the_friction_moves_on_by_itself_at_joint_six():
     assert judge_motors(MotorPair(friction=0.5, share=0.5)).calm
     assert 0.8 < least_friction(MotorPair()) < 1.0
     assert least_friction(MotorPair(share=0.3)) < 0.4
+
+
+def test_a_gear_that_gives_shakes_at_the_shoulder_behind_a_slow_filter():
+    """Simulated, joint 2 with 2000 N·m/rad and 50 Hz shakes at 92 Hz; rigid or unfiltered not."""
+    shape = {"rate": 500.0, "late": 8e-3, "led": 0.3, "motor_rate": 4000.0}
+    soft = MotorPair(gear=2000.0, velocity_filter=50.0, **shape).loop()
+    assert not stable(soft)
+    assert least_damped(soft).frequency == pytest.approx(92.0, rel=0.15)
+    assert stable(MotorPair(gear=5000.0, **shape).loop())
+    assert stable(MotorPair(velocity_filter=50.0, **shape).loop())
 
 
 def test_a_late_bus_makes_them_shake_and_the_bus_is_named():
