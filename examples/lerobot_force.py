@@ -101,7 +101,7 @@ def record(arguments: argparse.Namespace) -> None:
             print(f"demonstration {number + 1} of {arguments.demos}", flush=True)
     for kind, option in KINDS.items():
         words = ["export", str(file), str(arguments.out / f"data {kind}"), "--format", "lerobot"]
-        words += ["--fps", str(FPS), option]
+        words += ["--fps", str(FPS), "--no-signals", option]
         subprocess.run([*arguments.farhand, *words], check=True)
 
 

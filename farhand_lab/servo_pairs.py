@@ -120,7 +120,7 @@ class Contact:
     trips: tuple[str, ...]
 
 
-def push(rig: Rig, seconds: float = 3.0) -> Contact:
+def push(rig: Rig, seconds: float = 2.6) -> Contact:
     """Run a pair against its wall."""
     leader, follower = plants_of(rig)
     hand, wall, lags = [], [], [0.0]

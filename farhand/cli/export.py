@@ -25,6 +25,9 @@ Station = Annotated[str, Option("--station", metavar="NAME", help="lerobot: whic
 Forces = Annotated[
     bool, Option("--forces/--no-forces", help="lerobot: torques and wrench in the state.")
 ]
+Signals = Annotated[
+    bool, Option("--signals/--no-signals", help="lerobot: all other signals as columns, too.")
+]
 Recordings = Annotated[
     list[Path], Argument(metavar="F.mcap…", help="lerobot takes several of the same arms.")
 ]
@@ -39,6 +42,7 @@ def export(
     episodes: Episodes = "engaged",
     station: Station = "follower",
     forces: Forces = True,
+    signals: Signals = True,
 ) -> None:
     """Write recordings as a LeRobot dataset, Parquet or CSV tables, or for the Rerun viewer.
 
@@ -56,7 +60,7 @@ def export(
     for loaded in every:
         note_if_broken(loaded)
     if format == "lerobot":
-        written = export_lerobot(every, folder, fps, task, episodes, station, forces)
+        written = export_lerobot(every, folder, fps, task, episodes, station, forces, signals)
         say(f"{written.frames} frames at {fps} Hz in {folder}")
         for note in written.notes:
             say(f"note: {note}", style="yellow")

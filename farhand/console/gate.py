@@ -94,7 +94,11 @@ def open_server(host: str, port: int, tokens: Tokens, rig: str, live: Live) -> v
                 await live.serve(connection, *somebody)
                 return
             VISITOR.set(somebody.number)
-            await handler(Watched(connection, live, somebody.number))
+            live.pictures[somebody.number] += 1
+            try:
+                await handler(Watched(connection, live, somebody.number))
+            finally:
+                live.pictures[somebody.number] -= 1
 
         return serve(handle, sock=listening, process_request=admit, **more)
 

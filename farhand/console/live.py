@@ -10,7 +10,7 @@ import math
 import secrets
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +30,7 @@ MAX_SIGNALS = 24  # that one visitor may plot
 MAX_LENGTH = 4096  # of what one asks for; deep nesting does not fit in either
 MAX_ROWS = 400  # that wait to be sent; a recording that was moved brings ten seconds
 MAX_NAME = 24  # letters of a visitor's name
+MIN_ASPECT = 0.1  # width over height of a picture that counts
 
 FOR_ALL = ("hello", "stop", "view", "plot")
 """What a visitor may ask who does not drive."""
@@ -52,6 +53,7 @@ class Visitor:
     may_drive: bool
     name: str = ""
     narrow: bool = False  # whether the panel lies below the picture
+    aspect: float = math.inf  # width over height of the picture when it was opened, [-]
     lines: set[ServerConnection] = field(default_factory=set)
     left: float = 0.0  # when the last line was closed, by the monotonic clock, [s]
     signals: list[str] = field(default_factory=list)  # that are plotted
@@ -70,6 +72,7 @@ class Live:
         self.driver = ""  #: number of the visitor who drives; empty for nobody
         self.visitors: dict[str, Visitor] = {}  #: everybody who was here
         self.clients: dict[int, str] = {}  #: numbers of the visitors behind viser's clients
+        self.pictures = Counter[str]()  #: how many windows viser draws in, by visitor's number
         self.arrived = threading.Event()  #: set once somebody has opened the page
         self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -125,6 +128,7 @@ class Live:
         if what == "hello":
             visitor.name = str(value.get("name", ""))[:MAX_NAME]
             visitor.narrow = bool(value.get("narrow"))
+            visitor.aspect = max(MIN_ASPECT, float(value.get("aspect") or math.inf))
         elif what == "plot":
             visitor.signals = [str(name) for name in value][:MAX_SIGNALS]
         elif what == "drive":
@@ -164,8 +168,9 @@ class Live:
         wheel: dict[str, Any] = {"driver": holder.name if holder else "", "here": len(present)}
         for visitor in present:
             drives = visitor.number == self.driver
-            you = json.dumps(wheel | {"drives": drives, "may_drive": visitor.may_drive})
-            parts = [f'"state":{text}', f'"wheel":{you}']
+            drawn = self.pictures[visitor.number] >= len(visitor.lines)
+            you = wheel | {"drives": drives, "may_drive": visitor.may_drive, "drawn": drawn}
+            parts = [f'"state":{text}', f'"wheel":{json.dumps(you)}']
             if visitor.run_sent != self._run:
                 visitor.run_sent = self._run
                 parts.append(f'"about":{self._about}')

@@ -206,8 +206,10 @@ class Reading:
         about = data or {}
         path, refused = str(about.get("path", "")), not about.get("done", True)
         self.succeeded |= about.get("kind") == SUCCESSOR
-        if about.get("kind") == "trip":
-            self.trip = in_words(text)
+        if about.get("kind") == "trip" and not self.trip:
+            # The first is the cause of the others; an operator stops all robots
+            everywhere = about.get("trip") == "stop"
+            self.trip = text.partition(" tripped: ")[2] if everywhere else in_words(text)
         if text == "reset: done":
             self.trip = ""
         if refused:

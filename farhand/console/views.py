@@ -78,16 +78,18 @@ def camera_of(scene: Scene, kinematics: Kinematics) -> tuple[Array, Array]:
     return middle, _unit(away) * distance
 
 
-def fit_camera(client: viser.ClientHandle, middle: Array, back: Array, sheet: bool) -> None:
-    """Move the camera back until a narrow window shows as much.
+def fit_camera(
+    client: viser.ClientHandle, middle: Array, back: Array, sheet: bool, aspect: float
+) -> None:
+    """Move the camera back until a narrow picture shows as much.
 
     Args:
         client: whose camera.
         middle: where it looks, [m].
         back: where it is from there, [m].
         sheet: whether the panel lies over the lower half of the picture, as on a phone.
+        aspect: width over height of the picture, [-].
     """
-    aspect = client.camera.aspect
     farther = back * max(1.0, MIN_ASPECT / aspect)
     height = 2.0 * float(np.linalg.norm(farther)) * np.tan(0.5 * FIELD_OF_VIEW)
     looked_at = middle - [0.0, 0.0, NARROW_SHIFT * height] if sheet else middle
@@ -153,7 +155,11 @@ class Views:
             return
         client.camera.fov = FIELD_OF_VIEW
         visitor = self._live.visitors.get(self._live.clients.get(client.client_id, ""))
-        fit_camera(client, *self._overview, sheet=visitor is not None and visitor.narrow)
+        sheet, aspect = False, client.camera.aspect
+        if visitor is not None:
+            # To viser, a page that has just been opened has no panel beside its picture
+            sheet, aspect = visitor.narrow, min(aspect, visitor.aspect)
+        fit_camera(client, *self._overview, sheet, aspect)
 
     def update(self) -> None:
         """Move the cameras that are on the follower."""

@@ -9,6 +9,9 @@ import numpy as np
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import SpringCoupling
 from farhand.parameters import parameter
+from farhand.spatial import Array
+
+TINY = 1e-12
 
 
 @dataclass
@@ -18,17 +21,18 @@ class InputGated(SpringCoupling):
     .. math:: w_b = K\,e + D\,\dot e, \qquad
               w_a = -\,\sigma \odot \mathrm{back}(\gamma \odot w_b)
 
-        \gamma_i = \mathrm{clip}(|e_i|/e_0 - 1,\, 0,\, 1), \qquad
-        \sigma_j = \frac{1}{1 + \max(0,\, s_j \dot x_{a,j})/v_0}
+        \gamma = \mathrm{clip}(|e|/e_0 - 1,\, 0,\, 1), \qquad
+        \sigma = \frac{1}{1 + \max(0,\, s \cdot \dot x_a)/v_0}
 
-    with :math:`s_j` the sign of what is fed back. After "Input-gated Bilateral Teleoperation"
-    (arXiv 2509.08226), whose abstract says: a simple feedback controller, no force sensor, for
-    low-cost arms, easy to move and stable in contact, gated by the operator's input. **Assumed**,
-    because the abstract has no equations: the input is the error e that the operator causes by
-    leading. Below :math:`e_0` the gate γ is shut, so free motion costs nothing but the leader's own
-    friction. Feedback that drives the leader instead of resisting it is weakened by σ, so the
-    leader does not recoil when the hand gives way. Both gates only take power away from
-    position–position at the leader.
+    with :math:`s` the direction of what is fed back. Each joint has its gates; a tool has one pair
+    for its way and one for its turn, so that they do not see how the world's axes lie. After
+    "Input-gated Bilateral Teleoperation" (arXiv 2509.08226), whose abstract says: a simple feedback
+    controller, no force sensor, for low-cost arms, easy to move and stable in contact, gated by the
+    operator's input. **Assumed**, because the abstract has no equations: the input is the error e
+    that the operator causes by leading. Below :math:`e_0` the gate γ is shut, so free motion costs
+    nothing but the leader's own friction. Feedback that drives the leader instead of resisting it
+    is weakened by σ, so the leader does not recoil when the hand gives way. Both gates only take
+    power away from position–position at the leader.
 
     What it does badly: contact that deflects the follower by less than e₀ is not felt.
 
@@ -52,16 +56,26 @@ class InputGated(SpringCoupling):
     def refresh(self) -> None:
         """Stack e₀; the weights of joints cancel."""
         unit = self.port.spread(1.0, 1.0)
-        self._shut = np.maximum(self.port.spread(self.reach, self.angle) / unit, 1e-12)
+        self._shut = np.maximum(self.port.spread(self.reach, self.angle) / unit, TINY)
 
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
         """The spring on the follower, and what passes both gates on the leader."""
         self.measure(a, b)
         wrench_b = self.spring.pull(self.error, self.rate)
-        gate = np.clip(np.abs(self.error) / self._shut - 1.0, 0.0, 1.0)
+        gate = np.clip(self._size(self.error) / self._shut - 1.0, 0.0, 1.0)
         np.multiply(gate, wrench_b, out=self._gated)
         self.mapping.back(self._gated, out=self._felt)
         np.negative(self._felt, out=self._felt)
-        driven = np.maximum(np.sign(self._felt) * self.port.rate(a), 0.0)
+        power = self._summed(self._felt * self.port.rate(a))
+        driven = np.maximum(power, 0.0) / np.maximum(self._size(self._felt), TINY)
         self._felt /= 1.0 + driven / self.recoil_speed
         return a.effort(self._felt), b.effort(wrench_b, self.mapping)
+
+    def _summed(self, values: Array) -> Array:
+        """The sum over the three axes of a way or a turn, at each of them; of joints the values."""
+        if self.port.space == "joints":
+            return values
+        return np.repeat(values.reshape(-1, 3).sum(axis=1), 3)
+
+    def _size(self, values: Array) -> Array:
+        return np.sqrt(self._summed(values * values))

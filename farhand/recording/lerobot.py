@@ -95,6 +95,7 @@ def export_lerobot(
     episodes: str = "engaged",
     station: str = "follower",
     forces: bool = True,
+    signals: bool = True,
 ) -> Exported:
     """Write a dataset that ``LeRobotDataset`` loads.
 
@@ -107,6 +108,7 @@ def export_lerobot(
             demonstration, or ``whole``, one per recording.
         station: the follower that a policy will drive.
         forces: whether torques and the wrench are part of the state.
+        signals: whether all other signals come along; training is faster without.
     """
     import pyarrow as arrow
     from pyarrow import parquet
@@ -122,6 +124,8 @@ def export_lerobot(
     task = task or ": ".join(map(str, names))
     lengths = [length for _, _, frames in cut for length in frames.lengths]
     columns, policy = _columns_of([(one, frames) for one, _, frames in cut], fps, station, forces)
+    if not signals and policy is not None:
+        columns = {name: columns[name] for name in (STATE, ENVIRONMENT, ACTION)}
     features = {name: f for name, f in columns.items() if not np.isnan(f.values).all()}
     unmeasured = {name: f.source for name, f in columns.items() if name not in features}
     notes = list(_notes(features, unmeasured, policy, station))
@@ -250,7 +254,7 @@ def features_of(
     station: str = "follower",
 ) -> dict[str, Feature]:
     """The columns of all frames: those for a policy, then every signal."""
-    features = {} if policy is None else _for_policy(recording, frames, policy, station)
+    features = {} if policy is None else for_policy(recording, frames, policy, station)
     for name, stream in recording.streams.items():
         if not stream.times_ns.size:
             continue
@@ -272,7 +276,7 @@ def features_of(
     return features
 
 
-def _for_policy(
+def for_policy(
     recording: Recording, frames: Frames, policy: PolicyFeatures, station: str
 ) -> dict[str, Feature]:
     """State, environment and action."""

@@ -1,7 +1,7 @@
 """A dataset that ``lerobot-record`` has made, and the recording of the session beside it.
 
-LeRobot counts frames and does not say when they were. But joint positions and velocities of a frame
-are those of one record of the session, to the last bit of float32, so the recording says it.
+LeRobot counts frames and does not say when they were. But the numbers of a frame are those of one
+record of the session, to the last bit of float32, so the recording says it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from farhand.errors import FileError, Mismatch
-from farhand.recording.lerobot import ACTION, STATE, Frames, features_of, policy_features
+from farhand.lerobot_features import POSE
+from farhand.recording.lerobot import ACTION, STATE, Frames, for_policy, policy_features
 from farhand.recording.loader import Recording
 
 Array = np.ndarray
@@ -58,17 +59,20 @@ def link_dataset(folder: Path, recording: Recording, station: str = "follower") 
     stream = recording.streams.get(station)
     if stream is None:
         raise Mismatch(f"{recording.path} has no {station}")
-    joints = [f"{one}.{end}" for end in ("pos", "vel") for one in stream.labels["q"]]
-    if missing := [name for name in joints if name not in names]:
-        raise Mismatch(f"{folder} has no {missing[0]} in its state, but {recording.path} has")
-    keys = np.hstack([stream.channels["q"], stream.channels["v"]]).astype(np.float32)
-    rows = _find(state[:, [names.index(name) for name in joints]], keys, folder, recording)
+    every = Frames(stream.times_ns - 1, stream.times_ns, [len(stream.times_ns)])
+    policy = policy_features(recording, every, station, forces=True)
+    if policy is None or policy.action_names != info["features"][ACTION]["names"]:
+        raise Mismatch(f"{folder} has other joints, or another coupling, than {recording.path}")
+    found = for_policy(recording, every, policy, station)
+    shared = [name for name in names if name in found[STATE].names]
+    own, recorded = (
+        values[:, [of.index(name) for name in shared]]
+        for values, of in ((state, names), (found[STATE].values, found[STATE].names))
+    )
+    # a recording keeps rotations as quaternions, so they are equal only nearly
+    exact = [k for k, name in enumerate(shared) if name not in POSE[3:]]
+    rows = _find(own[:, exact], recorded[:, exact], folder, recording)
     at = stream.times_ns[rows]
-    frames = Frames(at - 1, at, [len(at)])
-    policy = policy_features(recording, frames, station, forces=True)
-    assert policy is not None
-    found = features_of(recording, frames, 1, policy, station)
-    places = [found[STATE].names.index(name) for name in names]
     episodes = np.array(table["episode_index"])
     spans = [
         (float(at[episodes == k][0] * 1e-9), float(at[episodes == k][-1] * 1e-9))
@@ -88,19 +92,22 @@ def link_dataset(folder: Path, recording: Recording, station: str = "follower") 
     return Linked(
         at * 1e-9,
         spans,
-        _difference(state, found[STATE].values[:, places]),
-        _difference(action, found[ACTION].values),
+        _difference(own, recorded[rows]),
+        _difference(action, found[ACTION].values[rows]),
     )
 
 
 def _find(frames: Array, records: Array, folder: Path, recording: Recording) -> Array:
-    """The record of each frame: the first equal one after that of the frame before."""
+    """The record of each frame: the first equal one that is no older than that of the frame before.
+
+    Two frames have the same one if the session was late.
+    """
     where: dict[bytes, list[int]] = {}
     for row, record in enumerate(records):
         where.setdefault(record.tobytes(), []).append(row)
-    rows, last = [], -1
+    rows, last = [], 0
     for number, frame in enumerate(frames):
-        later = [row for row in where.get(frame.tobytes(), ()) if row > last]
+        later = [row for row in where.get(frame.tobytes(), ()) if row >= last]
         if not later:
             raise Mismatch(f"frame {number} of {folder} is not in {recording.path.name}")
         last = later[0]

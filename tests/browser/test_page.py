@@ -18,7 +18,7 @@ from farhand.console.serve import serve_recording
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
 from farhand.running.rerun import record
-from tests.browser.visiting import SIZE, Run, Visitor, eventually, on_screen
+from tests.browser.visiting import PHONE, SIZE, Run, Visitor, eventually, on_screen
 
 pytestmark = pytest.mark.browser
 
@@ -102,6 +102,38 @@ def test_a_contact_is_heard_and_shakes_phone_and_gamepad_once_sound_is_on(run, v
     assert max(felt["hums"][::2]) > 70.0 and max(felt["hums"][1::2]) > 0.02
     assert all(20 <= buzz <= 80 for buzz in felt["buzzes"]) and felt["buzzes"]
     assert ["dual-rumble", 1] in felt["rumbles"]
+
+
+def test_plots_below_the_picture_tell_values_at_the_cursor(run, visitor):
+    """Force, error, energy and age; and a gap, not a zero, where nothing couples the arms."""
+    assert eventually(lambda: "engaged" in visitor.text())
+    visitor.page.locator("#fh-plots").click()
+    heads = visitor.page.locator("#fh-strip .fh-head")
+    assert eventually(lambda: heads.count() == 4)
+    visitor.page.locator("#fh-strip canvas").nth(1).hover(position={"x": 70, "y": 60})
+    told = lambda: heads.nth(1).inner_text()  # noqa: E731
+    assert eventually(lambda: re.search(r"tracking error \[mm\] [\d.e-]+", told()) is not None)
+    visitor.page.keyboard.press("r")
+    assert eventually(lambda: "apart" in visitor.text())
+    # The cursor is at the left end of ten seconds: by then it stands where the arms were apart
+    assert eventually(lambda: re.search(r"\[mm\] [\d.e-]+", told()) is None)
+
+
+def test_on_a_phone_everything_has_a_name_and_room_for_a_finger(browser, run):
+    """Buttons of 44 px, fields with labels, and a title that says what the page is."""
+    visitor = Visitor(browser, run.served.address, PHONE)
+    try:
+        assert eventually(lambda: "coupling" in visitor.text())
+        assert visitor.page.title() == "Farhand · dual-arm"
+        heights = """() => [...document.querySelectorAll(".fh button, .mantine-Button-root")]
+            .filter((b) => b.offsetParent !== null).map((b) => b.offsetHeight)"""
+        assert eventually(lambda: len(visitor.page.evaluate(heights)) > 5)
+        assert min(visitor.page.evaluate(heights)) >= 44
+        nameless = """() => [...document.querySelectorAll("input, textarea")]
+            .filter((f) => !f.ariaLabel && !f.labels.length && f.type !== "hidden").length"""
+        assert eventually(lambda: visitor.page.evaluate(nameless) == 0)
+    finally:
+        visitor.page.close()
 
 
 def test_a_key_stops_the_arms_within_a_tenth_of_a_second(run, visitor, monkeypatch):

@@ -81,8 +81,9 @@ def test_escape_stops_whatever_has_the_focus(browser, monkeypatch, rig):
 
 
 def test_keys_of_the_hand_do_not_turn_the_camera(run, visitor):
-    """The hand moves by a centimetre; the camera stays."""
+    """The hand moves by a centimetre, also after a click on a tab; the camera stays."""
     assert eventually(lambda: "engaged" in visitor.text())
+    visitor.page.get_by_role("tab", name="State").click()
     turns = "window.turned = 0; document.addEventListener('keydown', () => { window.turned++ })"
     visitor.page.evaluate(turns)
     session = run.rig.session
@@ -152,6 +153,23 @@ def test_a_lost_connection_covers_the_picture_and_comes_back(browser):
     finally:
         visitor.page.close()
         again.close()
+
+
+def test_a_picture_that_does_not_come_is_said(browser, run):
+    """The connection that viser draws over is refused: the state says so until it is there."""
+    wire = Wire(run.served.address, refused=b"viser-v")
+    visitor = Visitor(browser, wire.address)
+    try:
+        state = visitor.page.locator("#fh-state")
+        said = lambda: "The picture is not connected" in state.inner_text()  # noqa: E731
+        assert eventually(lambda: "engaged" in state.inner_text())
+        assert said()
+        wire.refused = None
+        assert eventually(lambda: not said())
+        assert eventually(lambda: visitor.page.locator("#farhand-page").count() == 1)
+    finally:
+        visitor.page.close()
+        wire.close()
 
 
 @pytest.mark.parametrize("silent", [True, False], ids=["before it is noticed", "while it is down"])

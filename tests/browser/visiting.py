@@ -18,7 +18,7 @@ from farhand.console import Page, scene_of, serve
 from farhand.console.scene import Kinematics
 from farhand.console.serve import Tokens
 from farhand.console.viewer import PANEL_WIDTH
-from farhand.console.views import FIELD_OF_VIEW, camera_of
+from farhand.console.views import FIELD_OF_VIEW, MIN_ASPECT, camera_of
 from farhand.loop.clock import WallClock
 from farhand.rigs import Options, Rig, build_rig
 
@@ -26,6 +26,7 @@ SECONDS = (
     60.0  # [s], the longest a test waits for anything; software rendering on a busy machine is slow
 )
 SIZE = {"width": 640, "height": 300}
+PHONE = {"width": 390, "height": 844}
 
 
 class Run:
@@ -73,9 +74,11 @@ class Wire:
 
     Attributes:
         address: at which the browser finds the page.
+        refused: a connection that asks with these words is closed.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, refused: bytes | None = None) -> None:
+        self.refused = refused
         self._far = ("127.0.0.1", int(address.rpartition(":")[2]))
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
@@ -123,7 +126,7 @@ class Wire:
         with contextlib.suppress(OSError), source, target:
             while data := source.recv(65536):
                 self._flows.wait()
-                if not self._whole:
+                if not self._whole or (self.refused is not None and self.refused in data):
                     return
                 target.sendall(data)
 
@@ -136,8 +139,8 @@ class Visitor:
         complaints: errors the browser's console has shown.
     """
 
-    def __init__(self, browser: Any, address: str) -> None:
-        self.page = browser.new_page(viewport=SIZE)
+    def __init__(self, browser: Any, address: str, size: dict[str, int] = SIZE) -> None:
+        self.page = browser.new_page(viewport=size)
         self.page.set_default_timeout(1e3 * SECONDS)
         self.complaints: list[str] = []
         self.page.on(
@@ -183,6 +186,7 @@ def on_screen(run: Run, point: np.ndarray) -> tuple[float, float]:
     """
     scene = scene_of(run.rig)
     middle, back = camera_of(scene, Kinematics(scene))
+    back = back * max(1.0, MIN_ASPECT * SIZE["height"] / (SIZE["width"] - PANEL_WIDTH))
     forward = -back / np.linalg.norm(back)
     right = np.cross(forward, [0.0, 0.0, 1.0])
     right /= np.linalg.norm(right)

@@ -161,7 +161,8 @@ def test_everybody_gets_the_state_the_wheel_and_the_plotted_signals(live, port):
         assert heard(line, live, "about") == {"rig": "dual-arm"}
         assert heard(line, live, "state") == {"mode": "engaged"}
         wheel = heard(line, live, "wheel")
-        assert wheel == {"driver": "visitor 1", "here": 1, "drives": True, "may_drive": True}
+        here = {"driver": "visitor 1", "here": 1, "drives": True, "may_drive": True}
+        assert wheel == here | {"drawn": False}
         ask(line, "plot", ["force [N]", "arm/q/0", "arm/q/1", "arm/none/0"])
         plot = heard(line, live, "plot")
         assert plot["names"] == ["force [N]", "arm/q/0", "arm/q/1", "arm/none/0"]

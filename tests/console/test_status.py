@@ -88,10 +88,19 @@ def test_a_stop_shows_as_tripped_with_its_reason(rig):
     reading = Reading()
     reading.refresh(Reader(rig.session.telemetry.path), scene_of(rig))
     shown = summary(reading, scene_of(rig), Health())
-    assert (shown["mode"], shown["trip"]) == (
-        "stopped",
-        "the operator stopped the session (follower)",
-    )
+    assert (shown["mode"], shown["trip"]) == ("stopped", "the operator stopped the session")
+
+
+def test_the_first_trip_is_shown_until_the_reset(rig):
+    """Others follow from it; an operator's stop afterwards does not hide it."""
+    guards = [station.guard for station in rig.session.stations]
+    guards[1].stop(rig.session.now_ns, "force", "too much force")
+    rig.session.run(0.01)
+    rig.session.commands.post("stop")
+    rig.session.run(0.01)
+    reading = Reading()
+    reading.refresh(Reader(rig.session.telemetry.path), scene_of(rig))
+    assert reading.trip == "too much force (follower)"
 
 
 def test_a_refusal_is_told_with_its_reason():

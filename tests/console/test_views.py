@@ -93,14 +93,20 @@ def test_one_visitor_is_carried_along_and_the_other_is_left_alone(rig):
     views.update()  # who has left is forgotten
 
 
+@pytest.mark.parametrize("told", [True, False], ids=["by the page", "by viser"])
 @pytest.mark.parametrize(("aspect", "sheet"), [(1.22, False), (0.46, True), (0.8, False)])
-def test_only_a_panel_below_the_picture_makes_the_camera_look_lower(rig, aspect, sheet):
-    """A window that is merely narrow is seen from farther away, with the same middle."""
+def test_only_a_panel_below_the_picture_makes_the_camera_look_lower(rig, aspect, sheet, told):
+    """A window that is merely narrow is seen from farther away, with the same middle.
+
+    Of a page that has just been opened, viser does not know how wide its picture will be.
+    """
     scene = scene_of(rig)
     client = visitor(1)
-    client.camera.aspect = aspect
+    client.camera.aspect = 1.6 if told else aspect
     live = Live()
     live.clients[1], live.visitors["one"] = "one", Visitor("one", True, narrow=sheet)
+    if told:
+        live.visitors["one"].aspect = aspect
     overview = np.array([0.0, 1.0, 0.5]), np.array([2.0, 0.0, 1.0])
     server = SimpleNamespace(get_clients=lambda: {1: client})
     Views(server, scene, Kinematics(scene), overview, live).choose("one", OVERVIEW)

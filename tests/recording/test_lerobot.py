@@ -204,10 +204,11 @@ def test_a_policy_sees_nothing_but_state_environment_and_action(dataset):
 
 
 def test_several_recordings_make_one_dataset(demo, tmp_path):
-    """Their episodes follow each other, each with its own statistics; forces can be left out."""
-    export_lerobot([demo, demo], tmp_path / "d", 50, forces=False)
+    """Their episodes follow each other, each with its own statistics; less can be asked for."""
+    export_lerobot([demo, demo], tmp_path / "d", 50, forces=False, signals=False)
     info = json.loads((tmp_path / "d/meta/info.json").read_text())
     assert (info["total_episodes"], info["total_frames"]) == (4, 74)
+    assert not any(name.startswith("signals") for name in info["features"])
     assert all(
         name.endswith((".pos", ".vel")) for name in info["features"]["observation.state"]["names"]
     )

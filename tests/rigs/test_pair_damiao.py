@@ -13,6 +13,7 @@ from farhand.plants.damiao.simulated import Drive, SimulatedArm
 from farhand.plants.damiao.virtual import VirtualDamiaoPlant
 from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.rigs import Options, Rig, build_rig, external_plants
+from farhand.rigs.pair.parts import allow_for_delay, shaped
 
 SLOW = 3e-4
 """Time per frame of a machine that reaches 210 cycles per second on CAN 2.0, [s]."""
@@ -40,6 +41,9 @@ def test_gains_suit_a_slow_bus_and_the_rig_says_so(monkeypatch: pytest.MonkeyPat
     assert [station.guard.trip for station in rig.session.stations] == [None, None]
     moved = arms[0].q[1] - arms[0].robot.home[1]
     assert moved > 0.03 and abs(arms[1].q[1] - arms[0].q[1]) < 0.3 * moved
+    # both are machines: their world is only shown, and takes no time
+    assert rig.world.now_ns >= 490_000_000 and rig.world.data.time == 0.0
+    np.testing.assert_allclose(rig.world.ports["leader"].q, arms[0].q, atol=0.05)
     # tripped, the arm is left to its motors' own loops
     assert {motor.command.kp for motor in arms[0].motors} == {0.0}
     rig.session.stations[0].guard.stop(0, "stop", "somebody stops it")
@@ -73,12 +77,29 @@ def test_the_fastest_mode_of_the_coupled_joints_is_slow_for_the_delay(
     rig.close()
 
 
-def test_one_machine_of_two_says_which_delay_both_must_have(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Both must have the same law, so it changes nothing by itself."""
-    from farhand.rigs.pair.parts import allow_for_delay, shaped
+def test_a_rig_ticks_at_the_rate_of_the_bus_unless_told_otherwise() -> None:
+    """More ticks would only take time from the bus."""
+    plants: list[tuple[str, object]] = [
+        ("rig.leader_plant", "damiao:slcan:a"),
+        ("rig.follower_plant", "so101"),
+    ]
+    assert shaped(plants)[0].rate == 500.0
+    assert shaped([*plants, ("rig.rate", 1000.0)])[0].rate == 1000.0
+    assert shaped([("rig.leader_plant", "openarm")])[0].rate == 1000.0
 
+
+@pytest.mark.parametrize("law", ["openarm", "openarm-four-channel"])
+def test_published_gains_are_used_only_where_the_delay_allows_them(law: str) -> None:
+    """Their gripper's damping is 113 N·s/m on 0.37 kg: 10 ms later it would shake."""
+    for delay, used in ((0.0, True), (0.0005, True), (0.01, False)):
+        rig = build_rig("openarm", Options(law=law, settings=[("rig.loop_delay", delay)]))
+        assert rig.session.bridges[0].laws[0].published is used
+        assert any("the rig's own are used" in note for note in rig.notes) is not used
+        rig.close()
+
+
+def test_one_machine_of_two_says_which_delay_both_must_have() -> None:
+    """Both must have the same law, so it changes nothing by itself."""
     shape, arms = shaped([("rig.leader_plant", "openarm"), ("rig.follower_plant", "openarm")])
     plant = VirtualDamiaoPlant("leader", SimulatedArm(load_arm("openarm")), fd=False, host=SLOW)
     allow_for_delay(shape, arms, {"leader": plant})

@@ -5,6 +5,7 @@
   const SILENT_MS = 2500;       // without a word from the server, the picture counts as old
   const DEAD_MS = 10000;        // then the line counts as dead even if nobody has closed it
   const ANSWER_MS = 1000;       // in which the server says that it has a stop
+  const PANEL_PX = 340;         // width of the panel beside the picture
   const KEEP_S = 120;           // of plotted signals
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6e6e78"];
   const CAMERA_KEYS = new Set(["KeyW", "KeyA", "KeyS", "KeyD", "KeyQ", "KeyE",
@@ -27,7 +28,9 @@
     line.onopen = () => {
       heard = performance.now();
       stops.send();
-      ask("hello", { name: kept("name") || "", narrow: narrow() });
+      const root = find("root"), beside = narrow() ? 0 : PANEL_PX;
+      const aspect = (root.clientWidth - beside) / root.clientHeight;
+      ask("hello", { name: kept("name") || "", narrow: narrow(), aspect });
       plots.tell();
     };
     line.onmessage = (event) => {
@@ -50,7 +53,7 @@
   // A stop is kept until the server says that it has it, also while the page is loaded again. So one that is
   // pressed while the connection is down is not lost: it is the first thing sent when the connection is back.
   const stops = {
-    pressed: null, sent: 0,  // both by Date.now()
+    pressed: null, sent: 0, back: Date.now(),  // the last press, its sending, and the newest connection
     begin() { try { this.pressed = Number(sessionStorage.getItem("farhand.stop")) || null; } catch { /* private */ } },
     keep(pressed) {
       this.pressed = pressed;
@@ -69,7 +72,8 @@
       this.keep(null);
       const late = Date.now() - pressed;
       if (late < ANSWER_MS) return;
-      this.tell(`Your STOP came ${Math.round(late / 1000)} s late: the connection was down.`);
+      const why = pressed < this.back ? "the connection was down" : "page and server answered slowly";
+      this.tell(`Your STOP came up to ${Math.round(late / 1000)} s late: ${why}.`);
       setTimeout(() => this.tell(""), 60000);
     },
     tell(text) { find("fh-late").textContent = text; find("fh-late").hidden = !text; },
@@ -100,6 +104,7 @@
   }
   function uncover() {
     lost = false;
+    stops.back = Date.now();
     document.body.classList.remove("fh-lost");
   }
   async function retry(count) {
@@ -154,6 +159,11 @@
     cues.build();
     stops.begin();
     document.body.addEventListener("keydown", (event) => { if (steering(event.target)) event.stopPropagation(); });
+    // A tab that was clicked does not keep the arrow keys: they move the hand again
+    document.body.addEventListener("click", (event) => {
+      const tab = event.detail > 0 && event.target instanceof Element && event.target.closest("[role=tab]");
+      if (tab) tab.blur();
+    });
     open();
     new MutationObserver(label).observe(document.body, { childList: true, subtree: true });
   }
@@ -167,8 +177,10 @@
     body.toggle("fh-shaking", !!next.shakes && !next.trip);
     const chip = find("fh-state");
     chip.dataset.mode = next.ended ? "ended" : next.trip ? "stopped" : next.mode;
-    chip.textContent = next.ended ? "the run has ended" :
-      next.trip ? `Stopped: ${next.trip}. Reset (X), then ${about.coupled ? "Engage (E)" : "Play again"}.` : next.words || next.mode;
+    // viser draws over a connection of its own, and gives up in a window without focus
+    const picture = wheel.drawn ? "" : "The picture is not connected; if it stays so, load this page again. ";
+    chip.textContent = picture + (next.ended ? "the run has ended" :
+      next.trip ? `Stopped: ${next.trip}. Reset (X), then ${about.coupled ? "Engage (E)" : "Play again"}.` : next.words || next.mode);
     find("fh-warning").hidden = !next.warning;
     find("fh-warning").textContent = next.warning || "";
     find("fh-stop").hidden = !about.live;

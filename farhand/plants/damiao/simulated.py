@@ -85,9 +85,8 @@ class SimulatedMotor:
         registers: their values, by number.
         saved: the registers as they are after the next power-up.
         temperature: of the motor, [°C].
-        q: position of the shaft that it measures, without ``zero``, [rad].
-        v: its velocity, [rad/s].
-        torque: that it makes, [N·m].
+        shaft: its position without ``zero`` [rad] and velocity [rad/s], as measured, and the torque
+            that it makes, [N·m].
     """
 
     def __init__(self, joint: MotorJoint, timeout: float, hottest: float = 100.0) -> None:
@@ -97,7 +96,7 @@ class SimulatedMotor:
         self.zero = 0.0
         self.powered = True
         self.temperature = AMBIENT
-        self.q = self.v = self.torque = 0.0
+        self.shaft = np.zeros(3)
         self._heard_ns = 0
         limits = joint.ranges
         self.registers: dict[int, float] = {
@@ -113,6 +112,21 @@ class SimulatedMotor:
             Register.BIT_RATE: 9.0,
         }
         self.saved = dict(self.registers)
+
+    @property
+    def q(self) -> float:
+        """Position of the shaft, [rad]."""
+        return float(self.shaft[0])
+
+    @property
+    def v(self) -> float:
+        """Velocity of the shaft, [rad/s]."""
+        return float(self.shaft[1])
+
+    @property
+    def torque(self) -> float:
+        """Torque of the shaft, [N·m]."""
+        return float(self.shaft[2])
 
     @property
     def id(self) -> int:
@@ -250,20 +264,21 @@ class SimulatedArm:
         self.line = CanLine(arm.bit_rate, arm.data_bit_rate, self._rng)
         self.received: deque[tuple[int, CanFrame]] = deque(maxlen=4096)
         self.host = CanNode("host", lambda frame, at: self.received.append((at, frame)))
-        self._nodes = [self._node(index, motor) for index, motor in enumerate(self.motors)]
+        self._nodes = [self._node(motor) for motor in self.motors]
         self.line.nodes = [self.host, *self._nodes]
         self.now_ns, self.due_ns = 0, self.world.step_ns
         self._applied, self._last = self.world.data.qfrc_applied, self.port.q.copy()
         self.push = np.zeros(len(self.motors))
         n = len(self.motors)
-        self._theta, self._omega, self._torques = np.zeros(n), np.zeros(n), np.zeros(n)
+        shafts = np.zeros((3, n))
+        self._theta, self._omega, self._torques = shafts
+        for index, one in enumerate(self.motors):
+            one.shaft = shafts[:, index]
         self._commands, self._changed, self._checked_ns = np.zeros((5, n)), True, 0
         self._limits = np.array([motor.ranges.torque for motor in arm.motors])
         self._broken = False
         self._resting = True
         self._measure()
-        for index, motor in enumerate(self.motors):
-            self._show(index, motor)
 
     @property
     def q(self) -> Array:
@@ -288,15 +303,12 @@ class SimulatedArm:
             if self.now_ns == self.due_ns:
                 self._step()
                 self.due_ns += self.world.step_ns
-        for index, motor in enumerate(self.motors):
-            self._show(index, motor)
 
-    def _node(self, index: int, motor: SimulatedMotor) -> CanNode:
+    def _node(self, motor: SimulatedMotor) -> CanNode:
         def hear(frame: CanFrame, now_ns: int) -> None:
             # the rest of the bus, which costs most of the time
             if frame.id != motor.registers[Register.ID] and frame.id != frames.COMMON:
                 return
-            self._show(index, motor)
             answer = motor.hear(frame, now_ns)
             self._changed = True
             if answer is not None:
@@ -362,11 +374,6 @@ class SimulatedArm:
                 row = (0.0, 0.0, 0.0, self.drive.damping, 0.0)
             self._commands[:, index] = row
         self._resting = self._resting and not on
-
-    def _show(self, index: int, motor: SimulatedMotor) -> None:
-        """Let a motor know what it measures and makes."""
-        motor.q, motor.v = float(self._theta[index]), float(self._omega[index])
-        motor.torque = float(self._torques[index])
 
     def _measure(self) -> None:
         ratios = self.arm.ratios

@@ -38,6 +38,7 @@ from farhand.coupling import (
     SpringCoupling,
 )
 from farhand.coupling.port import SPACES
+from farhand.coupling.published import published
 from farhand.errors import Mismatch
 from farhand.friction import make
 from farhand.friction.compensation import FrictionCompensation
@@ -82,8 +83,8 @@ FRICTION_HELP = 0.7
 friction varies from arm to arm by about as much as is left; assumed."""
 
 OBSERVER_SHARE = 0.1
-"""Share of an observer's time constant that the delay of a bus may have: at 0.4 the fingers of a
-Koch pair under four channels chattered, at 0.1 they were calm."""
+"""Share of an observer's time constant that the delay of a bus may have: the fingers of a Koch pair
+under four channels chattered with observers of 50 and 200 1/s, and were calm at 25 1/s."""
 
 END_STOP_SLACK = 0.02
 """How far beyond a joint's limits a guard trips, but at most 2 % of its range; assumed, [rad]."""
@@ -249,6 +250,16 @@ class Arms:
         felt = np.square(matrix).T @ follower
         return float(min(1.0, np.min(leader[felt > 0.0] / felt[felt > 0.0])))
 
+    def allows(self, damping: Array) -> bool:
+        """Whether joints of both arms with this damping between them are calm for the delay.
+
+        At π/2 rad of phase they are not; at 1 rad there is still some room.
+        """
+        return all(
+            bool((2.0 * damping <= self._most_strength(model) / 0.125).all())
+            for model in self.models.values()
+        )
+
     def strongest(self, frequency: float) -> float:
         """Largest I ω + μ of the joints."""
         joints = self.mapping(frequency)
@@ -371,9 +382,10 @@ def allow_for_delay(shape: Pair, arms: Arms, plants: Mapping[str, Plant]) -> Non
         found = 0.0
     before = _stiffness(shape, arms)
     arms.delay = max(found, shape.loop_delay)
-    if arms.delay > 0.0:
-        shape.frequency = min(shape.frequency, 0.25 / arms.delay)
-    shares = _stiffness(shape, arms) / before
+    if arms.delay == 0.0:
+        return
+    shape.frequency = min(shape.frequency, 0.25 / arms.delay)
+    shares = (_stiffness(shape, arms) / np.where(before > 0.0, before, np.inf))[before > 0.0]
     if shares.min() < 0.99:
         least, most = (f"{100 * share:.0f}" for share in (shares.min(), shares.max()))
         arms.notes.append(
@@ -410,7 +422,11 @@ def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
         more["lag_share"] = arms.lightness(shape)
     if issubclass(law, OpenArm | OpenArmFourChannel):
         names = {robot.name for robot in arms.robots.values()}
-        more["published"] = names == {"openarm"} and shape.space == "joints"
+        fits = names == {"openarm"} and shape.space == "joints"
+        more["published"] = fits and arms.allows(published(law.name, 8, 8)["damping"])
+        text = f"the published gains of {law.name} would shake so: the rig's own are used"
+        if fits and not more["published"] and text not in arms.notes:
+            arms.notes.append(text)
     return law(**more)
 
 

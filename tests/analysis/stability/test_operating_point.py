@@ -252,10 +252,11 @@ def test_an_arm_that_cannot_move_towards_the_wall_is_said_to_be_so(rig, tmp_path
 @pytest.mark.parametrize(
     ("name", "law"), [*(("dual-arm", law) for law in LAWS), ("youbot", "position-position")]
 )
-def test_no_law_of_the_library_is_called_nonlinear(rig, name, law):
+def test_no_law_of_the_library_is_called_nonlinear_but_the_one_with_a_dead_zone(rig, name, law):
     """Each is a linear law about rest, with all of its terms."""
     built = rig(name, law=law)
-    assert operating_point(built.session, built.world, built.parts).linear
+    point = operating_point(built.session, built.world, built.parts)
+    assert point.linear == (law != "input-gated")
 
 
 ARMS = {"rig__leader_plant": "so101-leader", "rig__follower_plant": "so101"}
@@ -267,9 +268,10 @@ def test_a_law_over_joints_is_seen_as_its_springs(rig):
     point = operating_point(built.session, built.world, built.parts)
     spring = built.session.bridges[0].laws[0].spring
     on_leader, on_follower = point.whole.law
-    n = len(spring._K)
-    np.testing.assert_allclose(on_follower[0][:, :n], np.diag(spring._K), atol=1e-6)
-    np.testing.assert_allclose(on_follower[1][:, n : 2 * n], -np.diag(spring._D), atol=1e-6)
+    stiffness, damping = spring._gains
+    n = len(stiffness)
+    np.testing.assert_allclose(on_follower[0][:, :n], np.diag(stiffness), atol=1e-6)
+    np.testing.assert_allclose(on_follower[1][:, n : 2 * n], -np.diag(damping), atol=1e-6)
     np.testing.assert_allclose(on_leader[0], -on_follower[0], atol=1e-6)
     assert point.linear and point.whole.observers == (200.0, 200.0)
     fingers = built.session.parameters["fingers"]

@@ -134,7 +134,7 @@ def test_a_motor_decodes_with_the_range_in_its_own_registers() -> None:
     order(arm, Order.ENABLE)
     state = ask(arm, 4, frames.encode_mit(Mit(), arm.motors[3].ranges))
     assert state is not None
-    arm.motors[3].v = 5.0
+    arm.motors[3].shaft[1] = 5.0
     answer = arm.motors[3].hear(CanFrame(4, state.data), arm.now_ns)
     assert answer is not None
     assert frames.decode_state(answer, frames.model("DM4340")).v == pytest.approx(5.0, abs=0.005)

@@ -52,7 +52,8 @@ FEETECH_MANUAL = {
     "FF FF 01 02 08 F4": FEETECH.instruction(1, REBOOT),
 }
 """All examples of Feetech's "Communication Protocol User Manual" of its magnetic encoder servos,
-sections 4.1 to 4.12, one where several differ by the id; compared with two public translations.
+sections 4.1 to 4.12, one where several differ by the id; compared by eye with a public
+English translation.
 """
 
 DYNAMIXEL_MANUAL = {
@@ -95,7 +96,7 @@ DYNAMIXEL_MANUAL = {
     ),
 }
 """Examples of https://emanual.robotis.com/docs/en/dxl/protocol2/ (as of May 2026, 5ac1a6b83 of
-ROBOTIS-GIT/emanual), compared by program, and what makes them here."""
+ROBOTIS-GIT/emanual), most of them compared by program, and what makes them here."""
 
 
 @pytest.mark.parametrize("manual", [*FEETECH_MANUAL, *DYNAMIXEL_MANUAL])
