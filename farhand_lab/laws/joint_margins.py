@@ -168,13 +168,13 @@ def within(row: dict[str, Any]) -> bool:
     return row["above"] is True and row["below"] is False
 
 
-def write_report(rows: list[dict[str, Any]], folder: Path) -> Path:
-    """Write the page of the cells, those that miss first."""
+def write_report(rows: list[dict[str, Any]], folder: Path, note: str = "") -> Path:
+    """Write the page of the cells, those that miss first, with a note at its head."""
     hits = sum(within(row) for row in rows)
     page = ReportPage(
         "Pairs coupled joint by joint: predicted onset of shaking, tried on the rig",
         f"{hits} of {len(rows)} cells were calm at {BELOW:g} of the predicted onset and shook at "
-        f"{ABOVE:g} of it. Units: force at the hand [-], wall [N/m], round trip [s].",
+        f"{ABOVE:g} of it. Units: force at the hand [-], wall [N/m], round trip [s]. {note}",
     )
     names = tuple(rows[0])
     missed = [tuple(row.values()) for row in rows if not within(row)]

@@ -116,6 +116,15 @@ def test_followers_that_take_velocities_are_predicted_with_their_drives(rig):
     assert not operating_point(bent.session, bent.world, bent.parts).linear
 
 
+def test_a_stronger_force_at_the_hand_pushes_an_admittance_handle_harder(rig):
+    """Its memory learns of the follower's contact four times as much."""
+    built = rig(law="admittance")
+    point = operating_point(built.session, built.world, built.parts)
+    plain, strong = (point.at_force(times).memory for times in (1.0, 4.0))
+    np.testing.assert_allclose(strong.Q[1][6:, 12:], 4.0 * plain.Q[1][6:, 12:], atol=1e-9)
+    assert plain.Q[1][6:, 12:].any()
+
+
 def test_nothing_comes_back_from_servos_that_only_follow(rig):
     """Whatever their bus does; a spring to a limb that lags is felt as drag."""
     led = rig("humanoid")
