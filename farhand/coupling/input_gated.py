@@ -78,4 +78,5 @@ class InputGated(SpringCoupling):
         return np.repeat(values.reshape(-1, 3).sum(axis=1), 3)
 
     def _size(self, values: Array) -> Array:
-        return np.sqrt(self._summed(values * values))
+        found: Array = np.sqrt(self._summed(values * values))
+        return found
