@@ -83,6 +83,7 @@ def test_the_result_has_every_promised_field(result):
             "seconds",
             "scenario",
             "trips",
+            "hints",
             "events",
             "metrics",
             "rates",
