@@ -16,20 +16,15 @@ from farhand.publishing.viewer import (
     MessageViewer,
     Piece,
     Published,
-    Status,
     arrow_of,
     pieces_of,
     turn_between,
 )
-from farhand.recording.cdr import diagnostics_content, event_content, log_content
-from farhand.recording.definitions import definition, full_name
-from farhand.recording.recorder import EVENTS_TOPIC, LOG_TOPIC
-from farhand.recording.topics import Array, Topic
+from farhand.recording.definitions import full_name
+from farhand.recording.topics import Array
 
 PORT = 8765
 SCENE, FORCES = "/scene", "/forces"
-LEVELS = {"trip": 40, "lost": 30}
-DIAGNOSTICS = "diagnostic_msgs/DiagnosticArray"
 FORCE_RGBA = (0.84, 0.37, 0.0, 1.0)
 
 
@@ -50,14 +45,8 @@ class Foxglove(MessageViewer):
         self._knobs = {knob["path"]: knob["value"] for knob in published.scene["knobs"]}
         self._context = self._foxglove.Context()
         self._channels: dict[str, Any] = {}
-        for topic in self.topics:
-            self._channel(topic.name, topic.type, topic.definition)
-        for name, kind in (
-            (EVENTS_TOPIC, "farhand_msgs/Event"),
-            (LOG_TOPIC, "rcl_interfaces/Log"),
-            ("/diagnostics", DIAGNOSTICS),
-        ):
-            self._channel(name, kind, definition(kind))
+        for name, (kind, text) in self.topics.items():
+            self._channel(name, kind, text)
         channel = self._foxglove.channels.SceneUpdateChannel
         self._scene = channel(SCENE, context=self._context)
         self._forces = channel(FORCES, context=self._context)
@@ -77,17 +66,9 @@ class Foxglove(MessageViewer):
             raise LinkError(f"Foxglove cannot listen at port {port}: {error}") from None
         self.address = f"Foxglove, ws://127.0.0.1:{self._server.port}"
 
-    def send(self, topic: Topic, t_ns: int, message: bytes) -> None:
+    def send(self, topic: str, t_ns: int, message: bytes) -> None:
         """Publish a message."""
-        self._channels[topic.name].log(message, log_time=t_ns)
-
-    def event(self, t_ns: int, kind: str, text: str, data: dict[str, Any]) -> None:
-        """Publish an event as such, and for the log panel."""
-        extra = json.dumps(data, ensure_ascii=False) if data else ""
-        event = event_content(t_ns, kind, text, extra)
-        self._channels[EVENTS_TOPIC].log(event, log_time=t_ns)
-        line = log_content(t_ns, LEVELS.get(kind, 20), f"farhand.{kind}", text)
-        self._channels[LOG_TOPIC].log(line, log_time=t_ns)
+        self._channels[topic].log(message, log_time=t_ns)
 
     def draw(self, t_ns: int, kinematics: Kinematics, forces: dict[str, Array]) -> None:
         """Publish the bodies' frames and the forces as arrows."""
@@ -97,11 +78,6 @@ class Foxglove(MessageViewer):
             entities = [self._arrow(name, kinematics, force) for name, force in forces.items()]
             update = self._foxglove.messages.SceneUpdate(entities=entities)
             self._forces.log(update, log_time=t_ns)
-
-    def diagnose(self, t_ns: int, statuses: Sequence[Status]) -> None:
-        """Publish ``/diagnostics``."""
-        content = diagnostics_content(t_ns, list(statuses), self.published.scene["rig"])
-        self._channels["/diagnostics"].log(content, log_time=t_ns)
 
     def changed(self, path: str, value: Any) -> None:
         """Publish what a parameter is now."""

@@ -59,7 +59,7 @@ def parse_destination(text: str) -> Destination:
 
 @dataclass(frozen=True)
 class _Order:
-    """What a publisher's process is told."""
+    """What a publisher's process gets."""
 
     destination: Destination
     ring_path: Path

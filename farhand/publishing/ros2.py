@@ -13,23 +13,14 @@ import re
 import secrets
 import struct
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from farhand.errors import BadValue, FarhandError, LinkError, Mismatch
 from farhand.link.zenoh import library, locator, one_line
 from farhand.loop.commands import NAMES, Outcome
-from farhand.publishing.viewer import MessageViewer, Published, Status
-from farhand.recording.cdr import (
-    CdrReader,
-    Template,
-    diagnostics_content,
-    event_content,
-    log_content,
-)
+from farhand.publishing.viewer import MessageViewer, Published
+from farhand.recording.cdr import CdrReader, Template
 from farhand.recording.definitions import definition, full_name, type_hash
-from farhand.recording.recorder import EVENTS_TOPIC, LOG_TOPIC
-from farhand.recording.topics import Topic
 
 ROUTER = "localhost:7447"
 """Where a ROS 2 machine has its Zenoh router."""
@@ -39,8 +30,6 @@ TRIGGER_HASH = "RIHS01_eeff2cd6fa5ad9d27cdf4dec64818317839b62f212a91e6b5304b634b
 """A service without a question; it answers whether it was done, and a text."""
 
 QOS = "::,10:,:,:,,"  # reliable, volatile, the last ten
-LEVELS = {"trip": 40, "lost": 30}
-DIAGNOSTICS = "diagnostic_msgs/DiagnosticArray"
 
 
 class Ros2(MessageViewer):
@@ -68,14 +57,8 @@ class Ros2(MessageViewer):
         self._publishers: dict[str, Any] = {}
         self._declared: list[Any] = []
         self._token("NN")
-        for topic in self.topics:
-            self._publisher(topic.name, topic.type, topic.definition)
-        for name, kind in (
-            (EVENTS_TOPIC, "farhand_msgs/Event"),
-            (LOG_TOPIC, "rcl_interfaces/Log"),
-            ("/diagnostics", DIAGNOSTICS),
-        ):
-            self._publisher(name, kind, definition(kind))
+        for name, (kind, text) in self.topics.items():
+            self._publisher(name, kind, text)
         for name in (name for name in NAMES if name != "set"):
             self._service(f"/farhand/{name}", name)
         self._subscriber("/farhand/command", "std_msgs/String", self._command)
@@ -86,20 +69,11 @@ class Ros2(MessageViewer):
                 self._subscriber(f"{to}_joints", "sensor_msgs/JointState", self._joints(station))
                 self._subscriber(f"{to}_pose", "geometry_msgs/PoseStamped", self._pose(station))
 
-    def send(self, topic: Topic, t_ns: int, message: bytes) -> None:
+    def send(self, topic: str, t_ns: int, message: bytes) -> None:
         """Publish a message; one that does not get away in time is dropped."""
-        self._put(topic.name, t_ns, message)
-
-    def event(self, t_ns: int, kind: str, text: str, data: dict[str, Any]) -> None:
-        """Publish an event as such, and for ROS's console."""
-        extra = json.dumps(data, ensure_ascii=False) if data else ""
-        self._put(EVENTS_TOPIC, t_ns, event_content(t_ns, kind, text, extra))
-        self._put(LOG_TOPIC, t_ns, log_content(t_ns, LEVELS.get(kind, 20), f"farhand.{kind}", text))
-
-    def diagnose(self, t_ns: int, statuses: Sequence[Status]) -> None:
-        """Publish ``/diagnostics``."""
-        content = diagnostics_content(t_ns, list(statuses), self.published.scene["rig"])
-        self._put("/diagnostics", t_ns, content)
+        self._sent[topic] += 1
+        attachment = _attachment(self._sent[topic], t_ns, self._gids[topic])
+        self._publishers[topic].put(message, attachment=attachment)
 
     def close(self) -> None:
         """Leave the graph."""
@@ -153,11 +127,6 @@ class Ros2(MessageViewer):
             congestion_control=self._zenoh.CongestionControl.DROP,
         )
         self._gids[name], self._sent[name] = secrets.token_bytes(16), 0
-
-    def _put(self, name: str, t_ns: int, message: bytes) -> None:
-        self._sent[name] += 1
-        attachment = _attachment(self._sent[name], t_ns, self._gids[name])
-        self._publishers[name].put(message, attachment=attachment)
 
     def _subscriber(self, name: str, kind: str, act: Any) -> None:
         hash_ = type_hash(kind, definition(kind))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -17,8 +18,9 @@ from farhand.console.scene import Geom, Kinematics, Scene
 from farhand.errors import FarhandError
 from farhand.loop.commands import Outcome
 from farhand.loop.telemetry import columns
-from farhand.recording.cdr import PREFIX, Template
+from farhand.recording.cdr import PREFIX, Template, diagnostics_content, event_content, log_content
 from farhand.recording.definitions import definition
+from farhand.recording.recorder import EVENTS_TOPIC, LOG_TOPIC
 from farhand.recording.topics import AGE, Array, Topic, topics_of
 
 Times = NDArray[np.int64]
@@ -26,6 +28,15 @@ Status = tuple[int, str, str, dict[str, str]]
 """One line of diagnostics: level (0 well, 1 warning, 2 error), name, message, values."""
 
 WATCH_ONLY = "this session is published to watch and to stop; --publish-drive lets others drive"
+DIAGNOSTICS_TOPIC = "/diagnostics"
+REMARKS = {
+    EVENTS_TOPIC: "farhand_msgs/Event",
+    LOG_TOPIC: "rcl_interfaces/Log",
+    DIAGNOSTICS_TOPIC: "diagnostic_msgs/DiagnosticArray",
+}
+"""Topics about the session itself, and their types."""
+
+LEVELS = {"trip": 40, "lost": 30}  # of a log; 20 for the rest
 MAX_ARROW_M = 1.0  # a crash must not send an arrow through the roof
 WALL_RGBA = (0.8, 0.47, 0.65, 0.5)
 
@@ -137,14 +148,27 @@ class MessageViewer(Viewer):
         self._frames = _frames_topic(self._bodies)
 
     @property
-    def topics(self) -> list[Topic]:
-        """Every topic, each name once."""
+    def topics(self) -> dict[str, tuple[str, str]]:
+        """Type and definition of every topic by its name."""
         every = [topic for stream in self._streams.values() for topic in stream.topics]
-        return list({topic.name: topic for topic in [*every, self._frames]}.values())
+        found = {topic.name: (topic.type, topic.definition) for topic in [*every, self._frames]}
+        return found | {name: (kind, definition(kind)) for name, kind in REMARKS.items()}
 
-    def send(self, topic: Topic, t_ns: int, message: bytes) -> None:
+    def send(self, topic: str, t_ns: int, message: bytes) -> None:
         """Publish one message."""
         raise NotImplementedError
+
+    def event(self, t_ns: int, kind: str, text: str, data: dict[str, Any]) -> None:
+        """Publish an event as such, and for the viewer's log."""
+        extra = json.dumps(data, ensure_ascii=False) if data else ""
+        self.send(EVENTS_TOPIC, t_ns, event_content(t_ns, kind, text, extra))
+        line = log_content(t_ns, LEVELS.get(kind, 20), f"farhand.{kind}", text)
+        self.send(LOG_TOPIC, t_ns, line)
+
+    def diagnose(self, t_ns: int, statuses: Sequence[Status]) -> None:
+        """Publish how the session is."""
+        content = diagnostics_content(t_ns, list(statuses), self.published.scene["rig"])
+        self.send(DIAGNOSTICS_TOPIC, t_ns, content)
 
     def take(self, stream: str, times_ns: Times, rows: Array) -> None:
         """Publish the messages that are due."""
@@ -169,7 +193,7 @@ class MessageViewer(Viewer):
         if times_ns.size:
             size = len(data) // times_ns.size
             for index, t_ns in enumerate(times_ns.tolist()):
-                self.send(topic, t_ns, data[index * size + PREFIX : (index + 1) * size])
+                self.send(topic.name, t_ns, data[index * size + PREFIX : (index + 1) * size])
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ MIN_FRICTION_ERROR_M = 5e-3
 """Tracking error from which on the dry friction of the joints is named as a cause, [m]."""
 
 MAX_BALANCE_ERROR = 0.05
-"""Share of the energy that may be missing, and the least energy [J] of which that is told: where a
-simulation stays with the physics it is below 0.6 %."""
+"""Share of the energy that may be missing before a hint says so, and the least energy [J] for one:
+where a simulation stays with the physics, the share is below 0.6 %."""
 
 WHOLE_SHARE = (0.9, 1.1)
 """A share of the contact between these needs no explanation, [-]."""
