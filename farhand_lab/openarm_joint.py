@@ -45,7 +45,7 @@ GEAR_DAMPING = 0.02
 """Damping ratio of the gear's spring with the rotor; assumed, [-]."""
 
 KEPT = 10
-"""Of so many steps, one is looked at."""
+"""Every how many steps one is looked at."""
 
 FASTEST = 100.0
 """Speed at which a motor is held, as its voltage would, [rad/s]; assumed."""
