@@ -149,6 +149,14 @@ class Visitor:
         )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(address)
+        self._await_picture()
+
+    def reload(self) -> None:
+        """Load the page again."""
+        self.page.reload()
+        self._await_picture()
+
+    def _await_picture(self) -> None:
         self.page.locator("canvas").first.wait_for()
         self.page.add_style_tag(content=".mantine-Notifications-root { display: none }")
 
@@ -170,9 +178,9 @@ class Visitor:
         return np.asarray(image.open(io.BytesIO(shot)).convert("L"), dtype=float)
 
 
-def eventually(condition: Callable[[], bool]) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = SECONDS) -> bool:
     """Whether it comes true in time."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
