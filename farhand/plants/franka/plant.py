@@ -71,8 +71,8 @@ class FrankaPlant(Plant):
 
     Joint torque is sent without the weight and without the friction of the motors, which the arm
     compensates by itself. The arm's own estimate of external torque is used where it is real: one
-    that is zero in every joint is not. A robot model with an eighth joint has a hand, which stays
-    as it is: see :mod:`farhand.plants.franka.hand`.
+    that is zero in every joint is not. A model with an eighth joint has a hand, which stays as it
+    is: the client moves a hand by blocking calls only.
 
     Args:
         name: of the plant in the rig.

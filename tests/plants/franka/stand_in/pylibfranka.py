@@ -1,4 +1,4 @@
-"""A stand-in for the maker's client: seven joints without friction, and faults on request.
+"""A stand-in for the maker's client: seven joints, and faults on request.
 
 The address says what goes wrong: ``arm``, ``arm,reflex=0.3``, ``arm,reflex=0.3,note=FILE``. Times
 are in seconds of torque control. It is not the protocol, only the calls that Farhand makes;
@@ -71,8 +71,10 @@ class Robot:
         elif ahead < -0.1:
             self.due = time.perf_counter()
         self.ms += 1
+        rub = float(self.faults.get("friction", 0.0))
         for k in range(7):
-            self.v[k] += 1e-3 * (self.tau[k] + self.push[k]) / INERTIA[k]
+            free = self.tau[k] + self.push[k] + 1e3 * INERTIA[k] * self.v[k]
+            self.v[k] = 1e-3 * (free - min(rub, max(-rub, free))) / INERTIA[k]
             self.q[k] += 1e-3 * self.v[k]
 
     @property
