@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -17,10 +18,11 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.errors import FileError, Mismatch
 from farhand.parameters import parameter
-from farhand.plants.franka import worker
-from farhand.plants.franka.worker import COMMAND, JOINTS, SIZE, SPANS, STATE
+from farhand.plants.franka import hand, worker
+from farhand.plants.franka.hand import HAND_COMMAND, HAND_SPANS, HAND_STATE
+from farhand.plants.franka.worker import COMMAND, JOINTS, SPANS, STATE
 from farhand.plants.plant import Brake, Channels, Command, JointTorque, Plant, Sample
-from farhand.ring import RingReader, RingWriter
+from farhand.ring import RingReader, RingWriter, Span
 from farhand.robots import Placement, Robot
 from farhand.spatial import Array, rotation_from_quaternion
 
@@ -32,6 +34,9 @@ START_S = 20.0
 
 RECOVERY_S = 10.0
 """Longest time of a recovery, during which the arm stands, held by its own controller, [s]."""
+
+CLOSE_S = 3.0
+"""Longest time until an arm stands and its process has ended, [s]."""
 
 PROBE_S = 30.0
 HAND_MASS_KG = 0.3
@@ -51,6 +56,8 @@ class FrankaSettings:
     damping: Array = parameter(
         (30.0, 30.0, 30.0, 30.0, 5.0, 5.0, 5.0), "N·m·s/rad", "that stops the arm", 0.0, 100.0
     )
+    hand_stiffness: float = parameter(55.0, "N/m", "of the law at a finger", 1.0, 1e4)
+    grip: float = parameter(20.0, "N", "with which the hand holds things", 0.0, 70.0)
     load: float = parameter(0.0, "kg", "mass held, beside the tool set in Desk", 0.0, 3.0)
     load_centre: Array = parameter((0.0, 0.0, 0.0), "m", "its centre from the flange", -1.0, 1.0)
     load_inertia: Array = parameter((0.0, 0.0, 0.0), "kg·m²", "about its centre", 0.0, 1.0)
@@ -66,13 +73,112 @@ class FrankaSettings:
     mismatch: float = parameter(0.02, "m", "between the arm's tool and the model's", 0.0, 1.0)
 
 
+class Served:
+    """A process that speaks with a part of the arm, and memory that both have.
+
+    Args:
+        name: of the plant, for the memory.
+        script: what it runs.
+        host: address of the arm.
+        spans: where states and commands lie in the memory.
+        kinds: of one state and of one command.
+        more: further arguments.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        script: str,
+        host: str,
+        spans: tuple[Span, Span],
+        kinds: tuple[np.dtype[Any], np.dtype[Any]],
+        more: Sequence[str] = (),
+    ) -> None:
+        self.host, self._kind, size = host, kinds[0], spans[1].end
+        self._said = tempfile.TemporaryFile()
+        memory = os.memfd_create(f"franka-{name}")
+        try:
+            os.ftruncate(memory, size)
+            shared = mmap.mmap(memory, size)
+            words = np.frombuffer(shared, np.int64)
+            self._states, self._every = RingReader(words, spans[0]), RingReader(words, spans[0])
+            self._commands = RingWriter(shared, spans[1])
+            self._record = np.zeros(1, kinds[1])
+            self.command = self._record[0]  #: what :meth:`send` sends
+            self._bytes = self._record.view(np.uint8).data
+            self.process = subprocess.Popen(
+                [python(), script, host, str(memory), *more],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._said,
+                pass_fds=(memory,),
+            )
+        except OSError as error:
+            raise FileError(f"{PYTHON} names no Python that starts: {error}") from None
+        finally:
+            os.close(memory)
+
+    def send(self) -> None:
+        """Leave the command for the process."""
+        self.command["time_ns"] = time.monotonic_ns()
+        self._commands.push(self._bytes)
+
+    def newest(self) -> Any:
+        """The last state; None before the first."""
+        words = self._states.newest()
+        return None if words is None else words.view(self._kind)[0]
+
+    def cycles(self, begin: bool) -> Array:
+        """All states since the last call, as far as they are kept; or since the process began."""
+        if begin:
+            self._every.position = 0
+        found: Array = self._every.take()[0].view(self._kind)[:, 0]
+        return found
+
+    def first(self, what: str) -> Any:
+        """The first state.
+
+        Raises:
+            FileError: the process ends instead, or says why it cannot reach its part of the arm.
+        """
+        end = time.monotonic() + START_S
+        while time.monotonic() < end:
+            state = self.newest()
+            if state is not None and state["phase"] == worker.FAULT and not state["time_ns"]:
+                raise FileError(f"no {what} at {self.host}: {state['text'].decode()}")
+            if state is not None:
+                return state
+            if self.process.poll() is not None:
+                raise FileError(failure(self._said, self.host))
+            time.sleep(0.005)
+        raise FileError(f"no {what} at {self.host}: no answer within {START_S:g} s")
+
+    def fault(self, what: str) -> str | None:
+        """Why it does nothing any more, or None."""
+        if (code := self.process.poll()) is not None:
+            how = f"by signal {-code}" if code < 0 else f"with code {code}"
+            return f"the process for the {what} at {self.host} ended {how}"
+        state = self.newest()
+        failed = state is not None and state["phase"] == worker.FAULT
+        return str(state["text"].decode()) if failed else None
+
+    def close(self) -> None:
+        """End it after :meth:`send` has told it so."""
+        try:
+            self.process.wait(CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._said.close()
+
+
 class FrankaPlant(Plant):
     """An FR3, real or simulated, served by a process of its own at 1 kHz.
 
     Joint torque is sent without the weight and without the friction of the motors, which the arm
     compensates by itself. The arm's own estimate of external torque is used where it is real: one
-    that is zero in every joint is not. A model with an eighth joint has a hand, which stays as it
-    is: the client moves a hand by blocking calls only.
+    that is zero in every joint is not. A model with an eighth joint has a hand: see
+    :mod:`farhand.plants.franka.hand`.
 
     Args:
         name: of the plant in the rig.
@@ -121,12 +227,14 @@ class FrankaPlant(Plant):
         self._external = np.zeros(n)
         self._resets = self._asked_ns = self._counted = 0
         self._recorded: tuple[Array, ...] | None = None
-        self._command = np.zeros(1, COMMAND)
-        self._bytes = memoryview(self._command.view(np.uint8))
+        self._hand: Served | None = None
         self._open()
         try:
-            self._last = self._state = self._first()
+            self._last = self._state = self._served.first("Franka arm")
             self._check(robot)
+            if n > JOINTS:
+                self._hand = self._open_hand()
+                self._sample.q[JOINTS] = self._hand.first("Franka Hand")["opening"]
         except BaseException:
             self.close()
             raise
@@ -153,12 +261,8 @@ class FrankaPlant(Plant):
         """Why the arm stands, or None."""
         if self._recovering:
             return None
-        if (code := self._process.poll()) is not None:
-            how = f"by signal {-code}" if code < 0 else f"with code {code}"
-            return f"the process of {self.name} for {self.host} ended {how}"
-        if self._state["phase"] == worker.FAULT:
-            return str(self._state["text"].decode())
-        return None
+        found = self._served.fault("Franka arm")
+        return found or (None if self._hand is None else self._hand.fault("Franka Hand"))
 
     @property
     def _recovering(self) -> bool:
@@ -167,9 +271,12 @@ class FrankaPlant(Plant):
 
     def restart(self) -> None:
         """Let the arm's controller recover; meanwhile it holds the arm."""
-        if self._process.poll() is not None:
-            self._release()
+        if self._served.process.poll() is not None:
+            self._served.close()
             self._open()
+        if self._hand is not None and self._hand.fault("Franka Hand"):
+            self._hand.close()
+            self._hand = self._open_hand()
         self._resets += 1
         self._asked_ns = time.monotonic_ns()
         self._send(worker.HOLD)
@@ -186,10 +293,10 @@ class FrankaPlant(Plant):
 
     def read(self, now_ns: int) -> Sample:
         """The latest state; its time is now less its age."""
-        words = self._states.newest()
-        sample, state = self._sample, self._state
-        if words is not None:
-            state = self._state = words.view(STATE)[0]
+        sample, newest = self._sample, self._served.newest()
+        state = self._state = self._state if newest is None else newest
+        if self._hand is not None and (fingers := self._hand.newest()) is not None:
+            sample.q[JOINTS] = fingers["opening"]
         # the arm stands while it recovers, and the client is silent
         age_ns = 0 if self._recovering else time.monotonic_ns() - int(state["time_ns"])
         sample.time_ns = now_ns - age_ns
@@ -213,70 +320,38 @@ class FrankaPlant(Plant):
             return
         most = self.settings.torque * self._most
         torque = command.value[:JOINTS] - self._arm.gravity[:JOINTS]
-        self._command[0]["torque"] = np.clip(torque, -most, most)
+        self._served.command["torque"] = np.clip(torque, -most, most)
         self._send(worker.DRIVE)
+        if self._hand is not None:
+            fingers, settings = self._hand.command, self.settings
+            fingers["force"] = command.value[JOINTS] - self._arm.gravity[JOINTS]
+            fingers["stiffness"], fingers["grip"] = settings.hand_stiffness, settings.grip
+            self._hand.send()
 
     def cycles(self) -> Array:
         """All states since the last call, as far as they are kept; for those who look at each."""
-        if self._counted != self._state["resets"]:
-            # another process counts from the beginning
-            self._counted, self._every.position = int(self._state["resets"]), 0
-        found: Array = self._every.take()[0].view(STATE)[:, 0]
-        return found
+        begin = self._counted != self._state["resets"]
+        self._counted = int(self._state["resets"])
+        return self._served.cycles(begin)
 
     def close(self) -> None:
         """Stop the arm and end the process."""
+        if self._hand is not None:
+            self._hand.command["end"] = 1
+            self._hand.send()
         self._send(worker.END)
-        try:
-            self._process.wait(3.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._release()
+        for served in (self._served, self._hand):
+            if served is not None:
+                served.close()
 
     def _open(self) -> None:
-        """Start the process, with memory that both have."""
-        memory = os.memfd_create(f"franka-{self.name}")
-        try:
-            os.ftruncate(memory, SIZE)
-            shared = mmap.mmap(memory, SIZE)
-            words = np.frombuffer(shared, np.int64)
-            self._states, self._every = RingReader(words, SPANS[0]), RingReader(words, SPANS[0])
-            self._commands = RingWriter(shared, SPANS[1])
-            self._said = tempfile.TemporaryFile()
-            self._process = subprocess.Popen(
-                [*python(), self.host, str(memory), str(self._resets)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._said,
-                pass_fds=(memory,),
-            )
-        except OSError as error:
-            raise FileError(f"{PYTHON} names no Python that starts: {error}") from None
-        finally:
-            os.close(memory)
+        """Start the process of the arm."""
+        kinds, more = (STATE, COMMAND), [str(self._resets)]
+        self._served = Served(self.name, worker.__file__, self.host, SPANS, kinds, more)
 
-    def _release(self) -> None:
-        self._said.close()
-
-    def _first(self) -> Any:
-        """The first state.
-
-        Raises:
-            FileError: the process ends instead, or says why the arm cannot be reached.
-        """
-        end = time.monotonic() + START_S
-        while time.monotonic() < end:
-            words = self._states.newest()
-            if words is not None:
-                state = words.view(STATE)[0]
-                if state["phase"] == worker.FAULT and not state["time_ns"]:
-                    raise FileError(f"no Franka arm at {self.host}: {state['text'].decode()}")
-                return state
-            if self._process.poll() is not None:
-                raise FileError(failure(self._said, self.host))
-            time.sleep(0.005)
-        raise FileError(f"no Franka arm at {self.host}: no answer within {START_S:g} s")
+    def _open_hand(self) -> Served:
+        kinds = HAND_STATE, HAND_COMMAND
+        return Served(f"{self.name}-hand", hand.__file__, self.host, HAND_SPANS, kinds)
 
     def _check(self, robot: Robot) -> None:
         """Refuse an arm whose tool is not where the model has it."""
@@ -313,12 +388,11 @@ class FrankaPlant(Plant):
         self._sample.set_wrench(np.concatenate([self._R_base @ force, self._R_base @ moment]))
 
     def _send(self, kind: int) -> None:
-        command, settings = self._command[0], self.settings
-        command["time_ns"], command["kind"] = time.monotonic_ns(), kind
-        command["resets"] = self._resets
+        command, settings = self._served.command, self.settings
+        command["kind"], command["resets"] = kind, self._resets
         for name in SENT:
             command[name] = getattr(settings, name)
-        self._commands.push(self._bytes)
+        self._served.send()
 
 
 SENT = ("torque_rate", "patience", "least_success", "damping", *worker.SETUP)
@@ -332,9 +406,9 @@ def arm_position(arm: Arm, robot: Robot) -> Array:
     return at_home.position
 
 
-def python() -> list[str]:
-    """The command that starts the process, in the Python that has the client."""
-    return [os.environ.get(PYTHON) or sys.executable, worker.__file__]
+def python() -> str:
+    """The Python that has the client."""
+    return os.environ.get(PYTHON) or sys.executable
 
 
 def failure(said: IO[bytes], host: str) -> str:
@@ -361,7 +435,7 @@ def probe(host: str, q: Any = (), v: Any = ()) -> dict[str, Any]:
         FileError: the client is not installed, or no arm answers.
     """
     asked = json.dumps({"q": np.asarray(q).tolist(), "v": np.asarray(v).tolist()})
-    command = [*python(), "probe", host]
+    command = [python(), worker.__file__, "probe", host]
     with tempfile.TemporaryFile() as said:
         try:
             done = subprocess.run(

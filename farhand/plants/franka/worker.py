@@ -28,7 +28,7 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from farhand.ring import LINE, RingReader, RingWriter, Span
+from farhand.ring import RingReader, RingWriter, Span
 
 JOINTS = 7
 WATCHING, DRIVING, FAULT, ENDED = range(4)  # phases
@@ -85,7 +85,7 @@ SPANS = (
 )
 """Where states and commands lie in the shared memory."""
 
-SIZE = SPANS[1].end + LINE
+SIZE = SPANS[1].end
 
 FADE_S = 0.2
 """Time over which the torques come in when the arm is let go by its own controller, [s]."""
@@ -122,7 +122,7 @@ class FrankaWorker:
         self._commands = RingReader(np.frombuffer(memory, np.int64), SPANS[1])
         self._record = np.zeros(1, STATE)
         self.state = self._record[0]  #: what is published
-        self._bytes = memoryview(self._record.view(np.uint8))
+        self._bytes = self._record.view(np.uint8).data
         self.state["resets"] = resets
         self._sent, self._fade, self._last_ms = np.zeros(JOINTS), 0.0, 0
         self._prepared: bytes | None = None

@@ -173,7 +173,7 @@ def test_a_killed_process_is_a_fault_and_a_reset_starts_another(opened) -> None:
     """The arm itself sees that no commands come, and stops."""
     plant = opened()
     drive(plant, 0.2)
-    os.kill(plant._process.pid, signal.SIGKILL)
+    os.kill(plant._served.process.pid, signal.SIGKILL)
     assert wait_for(lambda: plant.fault) < 0.5
     assert "ended by signal 9" in plant.fault
     plant.restart()
@@ -199,7 +199,7 @@ from farhand.plants import JointTorque
 from farhand.plants.franka.plant import FrankaPlant
 from farhand.robots import load_robot
 plant = FrankaPlant("leader", "arm", load_robot("fr3-arm"))
-print(plant._process.pid, flush=True)
+print(plant._served.process.pid, flush=True)
 while True:
     plant.read(0)
     plant.write(JointTorque(7), 0)
@@ -272,6 +272,37 @@ def test_the_model_is_that_with_a_hand_if_the_arm_has_one() -> None:
     """Its own settings say so."""
     assert FrankaPlant.robot_at("arm", "leader") == "fr3-arm"
     assert FrankaPlant.robot_at("arm,hand=0.73", "leader") == "fr3"
+
+
+def pull_finger(plant: FrankaPlant, opening: float, seconds: float) -> float:
+    """Pull the hand's finger by the spring of a law; where it is then, [m]."""
+    command, began = JointTorque(8), time.monotonic()
+    while time.monotonic() - began < seconds:
+        sample = plant.read(time.monotonic_ns())
+        command.value[:] = plant._arm.gravity
+        command.value[7] += 55.0 * (opening - sample.q[7])
+        plant.write(command, 0)
+        time.sleep(0.001)
+    return float(plant.read(0).q[7])
+
+
+def test_the_hand_goes_where_the_spring_of_the_law_ends_and_holds_what_is_in_between(opened):
+    """It opens again when it is pulled open, and stays without a command."""
+    plant = opened(",hand=0.73,thing=0.03", robot="fr3")
+    assert plant.read(0).q[7] == pytest.approx(0.02)
+    assert pull_finger(plant, 0.035, 0.8) == pytest.approx(0.035, abs=0.003)
+    assert pull_finger(plant, 0.0, 0.8) == pytest.approx(0.015, abs=1e-6)
+    assert plant._hand.newest()["grasped"] == 1
+    assert pull_finger(plant, 0.025, 0.6) == pytest.approx(0.025, abs=0.003)
+    time.sleep(0.3)
+    assert plant.read(0).q[7] == pytest.approx(0.025, abs=0.003) and plant.fault is None
+
+
+def test_a_model_with_a_hand_needs_one(opened, monkeypatch) -> None:
+    """One line says that it does not answer."""
+    monkeypatch.setattr(FrankaPlant, "_check", lambda self, robot: None)
+    with pytest.raises(FileError, match="no Franka Hand at arm: libfranka: Connection error"):
+        opened(robot="fr3")
 
 
 @pytest.mark.parametrize("space", ["joints", "tool"])

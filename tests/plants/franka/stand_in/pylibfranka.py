@@ -84,7 +84,9 @@ class Robot:
         return [first] + [0.0] * 6
 
     def state(self):
-        ms = self.ms
+        ms, pose = self.ms, list(POSE)
+        # the hand's tool is below the flange
+        pose[14] -= 0.1034 if "hand" in self.faults else 0.0
         return SimpleNamespace(
             q=list(self.q),
             dq=list(self.v),
@@ -92,7 +94,7 @@ class Robot:
             tau_J_d=list(self.tau),
             tau_ext_hat_filtered=list(self.tau_ext),
             O_F_ext_hat_K=[6.0 * self.tau_ext[0], 0, 0, 0, 0, 0],
-            O_T_EE=list(POSE),
+            O_T_EE=pose,
             F_T_EE=[1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1],
             m_ee=float(self.faults.get("hand", 0.0)),
             m_total=float(self.faults.get("hand", 0.0)),
@@ -176,3 +178,27 @@ class Control:
         if step > 1.0 + 1e-9:
             self.abort("controller_torque_discontinuity")
         robot.tau = torques.tau_J
+
+
+class Gripper:
+    """Fingers that close until they meet a thing as wide as the address says."""
+
+    def __init__(self, address):
+        self.faults = dict(part.partition("=")[::2] for part in address.split(",")[1:])
+        if "hand" not in self.faults:
+            raise NetworkException("libfranka: Connection error: refused")
+        self.width, self.thing = 0.04, float(self.faults.get("thing", 0.0))
+        self.held = False
+
+    def read_once(self):
+        return SimpleNamespace(width=self.width, max_width=0.08, is_grasped=self.held)
+
+    def move(self, width, speed):
+        time.sleep(abs(width - self.width) / speed)
+        self.width, self.held = max(width, self.thing), False
+        return width >= self.thing
+
+    def grasp(self, width, speed, force, inner, outer):
+        assert force == 20.0
+        self.held = True
+        return True
