@@ -93,6 +93,9 @@ FADE_S = 0.2
 LATE_S = 300e-6
 """The maker's advice for the time of one answer, [s]."""
 
+WINDOW = 200
+"""Cycles of a motion after which the share of commands in time counts."""
+
 STANDING_RAD_S = 0.01
 STOP_S = 1.0
 """Longest time that damping may take before the motion is ended anyway, [s]."""
@@ -188,15 +191,15 @@ class FrankaWorker:
         self._prepared = wanted
 
     def _drive(self, robot: Any) -> None:
-        """Torque control, until the plant wants the arm to stand."""
+        """Torque control, until the plant wants the arm to stand or the link is too bad."""
         control = robot.start_torque_control()
-        self.state["phase"], self._fade, stopping_ns, first = DRIVING, 0.0, 0, True
+        self.state["phase"], self._fade = DRIVING, 0.0
+        first, stopping_ns, why = int(self.state["cycles"]), 0, ""
         while True:
             found, _ = control.readOnce()
-            self._take(found, driving=not first)
-            first = False
+            self._take(found, driving=self.state["cycles"] > first)
             command, now_ns = self._command(), int(self.state["time_ns"])
-            torque = self._torque(command, found, now_ns)
+            torque = None if why else self._torque(command, found, now_ns)
             if torque is None:
                 stopping_ns = stopping_ns or now_ns
                 standing = np.abs(self.state["v"]).max() < STANDING_RAD_S
@@ -209,15 +212,16 @@ class FrankaWorker:
             control.writeOnce(self._franka.Torques(torque.tolist()))
             self._clock(now_ns)
             self._publish()
-            if self.state["success"] < command["least_success"] and self.state["cycles"] > 200:
-                self._end(control)
-                share, least = self.state["success"], command["least_success"]
-                self.fail(
+            share, least = self.state["success"], command["least_success"]
+            if share < least and self.state["cycles"] > first + WINDOW:
+                why = (
                     f"only {share:.0%} of the last 100 commands came in time, {least:.0%} are "
                     "needed: this machine or its network is too slow"
                 )
         self._end(control)
         self.state["phase"] = WATCHING
+        if why:
+            self.fail(why)
 
     def _end(self, control: Any) -> None:
         """End the motion; the arm's own controller holds it."""
