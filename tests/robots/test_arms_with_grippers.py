@@ -139,5 +139,5 @@ def test_an_fr3_without_a_hand_is_the_fr3_less_its_hand() -> None:
     assert bare.limits.names == whole.limits.names[:7] and bare.gripper is None
     masses = [robot.compile().body_mass for robot in (bare, whole)]
     hand = [whole.compile().body(name).id for name in ("hand", "finger")]
-    np.testing.assert_array_equal(masses[0][hand], 0.0)
+    assert masses[0][hand].max() < 1e-6
     assert masses[1].sum() - masses[0].sum() == pytest.approx(masses[1][hand].sum())
