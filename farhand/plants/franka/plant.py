@@ -38,6 +38,7 @@ RECOVERY_S = 10.0
 CLOSE_S = 3.0
 """Longest time until an arm stands and its process has ended, [s]."""
 
+MEASURED_CYCLES = 100
 PROBE_S = 30.0
 HAND_MASS_KG = 0.3
 """Mass at the flange above which a hand is mounted, [kg]; the maker's has 0.73 kg."""
@@ -197,8 +198,6 @@ class FrankaPlant(Plant):
     address_hint = "HOST"
     robots = {"leader": "fr3", "follower": "fr3"}
     compensates_friction = True
-    # from a state to the tick, to the next cycle with the answer, and to the motors
-    loop_delay = 0.003
 
     def __init__(
         self,
@@ -232,6 +231,7 @@ class FrankaPlant(Plant):
         try:
             self._last = self._state = self._served.first("Franka arm")
             self._check(robot)
+            self._measure_cycle()
             if n > JOINTS:
                 self._hand = self._open_hand()
                 self._sample.q[JOINTS] = self._hand.first("Franka Hand")["opening"]
@@ -352,6 +352,17 @@ class FrankaPlant(Plant):
     def _open_hand(self) -> Served:
         kinds = HAND_STATE, HAND_COMMAND
         return Served(f"{self.name}-hand", hand.__file__, self.host, HAND_SPANS, kinds)
+
+    def _measure_cycle(self) -> None:
+        """How often states come, and from that how late torques answer them."""
+        states = self._served.cycles(begin=True)
+        while len(states) < MEASURED_CYCLES and self._served.fault("Franka arm") is None:
+            time.sleep(0.01)
+            states = self._served.cycles(begin=True)
+        passed = int(states["time_ns"][-1] - states["time_ns"][0])
+        self.period_ns = max(1_000_000, passed // max(1, len(states) - 1))
+        # from a state to the tick, to the next cycle with the answer, and to the motors
+        self.loop_delay = 3e-9 * self.period_ns
 
     def _check(self, robot: Robot) -> None:
         """Refuse an arm whose tool is not where the model has it."""
