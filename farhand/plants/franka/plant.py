@@ -270,7 +270,9 @@ class FrankaPlant(Plant):
         return bool(asked and time.monotonic_ns() - self._asked_ns < RECOVERY_S * 1e9)
 
     def restart(self) -> None:
-        """Let the arm's controller recover; meanwhile it holds the arm."""
+        """Let the arm's controller recover from a fault; meanwhile it holds the arm."""
+        if self.fault is None:
+            return
         if self._served.process.poll() is not None:
             self._served.close()
             self._open()
@@ -300,7 +302,9 @@ class FrankaPlant(Plant):
         # the arm stands while it recovers, and the client is silent
         age_ns = 0 if self._recovering else time.monotonic_ns() - int(state["time_ns"])
         sample.time_ns = now_ns - age_ns
-        sample.q[:JOINTS], sample.v[:JOINTS] = state["q"], state["v"]
+        # a new process that does not reach the arm knows nothing
+        if state["time_ns"]:
+            sample.q[:JOINTS], sample.v[:JOINTS] = state["q"], state["v"]
         self.acted_time = 1e-9 * float(state["time_ns"] - self._last["time_ns"])
         if self.acted_time > 0.0:
             self._arm.update(sample.q, sample.v)
@@ -395,8 +399,9 @@ class FrankaPlant(Plant):
             return
         self._external[:JOINTS] = state["external"]
         self.external = self._external
-        force, moment = state["wrench"][:3], state["wrench"][3:]
-        self._sample.set_wrench(np.concatenate([self._R_base @ force, self._R_base @ moment]))
+        wrench = np.concatenate([self._R_base @ part for part in np.split(state["wrench"], 2)])
+        # near a singular posture the arm has no estimate of it, and says zero
+        self._sample.set_wrench(wrench if wrench.any() else None)
 
     def _send(self, kind: int) -> None:
         command, settings = self._served.command, self.settings
