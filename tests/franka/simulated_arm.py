@@ -32,7 +32,7 @@ def with_wall(wall: float | None) -> str:
     """The simulator's own model with a ball at the flange, and a wall so far ahead of it, [m]."""
     spec = mujoco.MjSpec.from_file(str(mujoco_franka_sim.default_fr3_mjcf()))
     prefix = mujoco_franka_sim.arm_prefix(spec)
-    body, offset = spec.body(f"{prefix}link7"), [0.0, 0.0, 0.107]
+    body, offset = spec.find_body(f"{prefix}link7"), [0.0, 0.0, 0.107]
     body.add_geom(
         name="tip",
         type=mujoco.mjtGeom.mjGEOM_SPHERE,
@@ -56,6 +56,7 @@ def with_wall(wall: float | None) -> str:
             contype=2,
             conaffinity=2,
         )
+    spec.compile()
     with tempfile.NamedTemporaryFile("w", suffix=".xml", delete=False) as file:
         file.write(spec.to_xml())
     return file.name
@@ -119,13 +120,16 @@ def main() -> None:
     parser.add_argument("host")
     parser.add_argument("--wall", type=float)
     parser.add_argument("--gripper", action="store_true")
+    parser.add_argument("--protocol", type=int, default=10)
     options = parser.parse_args()
     os.environ["FR3_MJCF"] = with_wall(options.wall)
-    server = FrankaSimServer(host=options.host, enable_gripper=options.gripper)
+    server = FrankaSimServer(
+        host=options.host, enable_gripper=options.gripper, protocol_version=options.protocol
+    )
     threading.Thread(target=server.start, daemon=True).start()
-    while getattr(server.genesis_sim, "model", None) is None or not server.genesis_sim.running:
+    while getattr(server.physics_sim, "model", None) is None or not server.physics_sim.running:
         time.sleep(0.01)
-    hand = Hand(server.genesis_sim)
+    hand = Hand(server.physics_sim)
     time.sleep(0.3)
     print("ready", flush=True)
     for line in sys.stdin:

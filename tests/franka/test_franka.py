@@ -94,7 +94,8 @@ def test_our_model_is_that_of_the_clients_service(simulated) -> None:
     arm = simulated()
     found = compare_models(arm.host, ROBOT)
     print(found)
-    assert found.postures == 100
+    assert found.postures == 100 and found.inertia < 1e-3 and found.jacobian < 1e-9
+    assert max(found.coriolis, found.gravity) < 0.01
 
 
 def run(rig: Rig, seconds: float, *looks: Callable[[], Any]) -> None:

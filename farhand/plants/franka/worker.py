@@ -363,6 +363,8 @@ def probe(host: str, asked: dict[str, Any]) -> dict[str, Any]:
     }
     if asked["q"]:
         model = robot.load_model()
+        # as an arm has it; franka-sim leaves it at zero
+        state.O_ddP_O = [0.0, 0.0, -9.81]
         for q, v in zip(asked["q"], asked["v"], strict=True):
             state.q, state.dq = q, v
             found["mass_matrix"].append(np.array(model.mass(state)).reshape(7, 7).T.tolist())
