@@ -20,6 +20,7 @@ from collections import deque
 import mujoco
 import numpy as np
 from franka_sim import FrankaSimServer, mujoco_franka_sim
+from franka_sim.franka_protocol import ConnectStatus
 
 STIFFNESS, DAMPING = 500.0, 60.0
 """Of the hand, [N/m] and [N·s/m]."""
@@ -120,12 +121,16 @@ def main() -> None:
     parser.add_argument("host")
     parser.add_argument("--wall", type=float)
     parser.add_argument("--gripper", action="store_true")
-    parser.add_argument("--protocol", type=int, default=10)
+    parser.add_argument("--firmware", type=int, help="Refuse the client, with this version.")
     options = parser.parse_args()
     os.environ["FR3_MJCF"] = with_wall(options.wall)
-    server = FrankaSimServer(
-        host=options.host, enable_gripper=options.gripper, protocol_version=options.protocol
-    )
+    server = FrankaSimServer(host=options.host, enable_gripper=options.gripper)
+    if options.firmware is not None:
+        # the simulator itself takes any client
+        answer, refusal = server.send_response, ConnectStatus.kIncompatibleLibraryVersion
+        server.send_response = lambda socket, **more: answer(
+            socket, **{**more, "status": refusal, "version": options.firmware}
+        )
     threading.Thread(target=server.start, daemon=True).start()
     while getattr(server.physics_sim, "model", None) is None or not server.physics_sim.running:
         time.sleep(0.01)

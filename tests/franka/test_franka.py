@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
+from farhand.errors import FileError
 from farhand.plants import Brake, JointTorque
-from farhand.plants.franka.check import compare_models
+from farhand.plants.franka.check import check_arm, compare_models
 from farhand.plants.franka.plant import FrankaPlant, FrankaSettings
 from farhand.plants.franka.worker import WATCHING
 from farhand.rigs import Options, Rig, build_rig
@@ -96,6 +97,75 @@ def test_our_model_is_that_of_the_clients_service(simulated) -> None:
     print(found)
     assert found.postures == 100 and found.inertia < 1e-3 and found.jacobian < 1e-9
     assert max(found.coriolis, found.gravity) < 0.01
+
+
+def test_another_firmware_is_refused_in_one_line(simulated) -> None:
+    """The client's own words, with both versions."""
+    arm = simulated("--firmware", "9")
+    with pytest.raises(FileError, match=r"no Franka arm at .*server version: 9") as refusal:
+        FrankaPlant("leader", arm.host, ROBOT)
+    print(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def pause_client(plant: FrankaPlant) -> None:
+    """The client's process stands still for longer than 20 cycles."""
+    plant._served.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.15)
+    plant._served.process.send_signal(signal.SIGCONT)
+
+
+def step_torque(plant: FrankaPlant) -> None:
+    """Torques may change faster than the arm allows."""
+    plant.settings.torque_rate = 5000.0
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (pause_client, "communication_constraints_violation"),
+        (step_torque, "controller_torque_discontinuity"),
+    ],
+)
+def test_a_reflex_is_a_fault_with_the_clients_words_and_a_reset_recovers(
+    simulated, fault, words
+) -> None:
+    """Then it is driven again, from where it stands."""
+    arm = simulated()
+    before = np.array(arm.ask()["q"])
+    plant = FrankaPlant("leader", arm.host, ROBOT, settings=FrankaSettings(patience=0.5))
+    try:
+        hold(plant, 1.0, before)
+        assert plant.fault is None
+        fault(plant)
+        hold(plant, 1.0, before + [0.3, 0, 0, 0, 0, 0, 0])
+        assert words in plant.fault and "\n" not in plant.fault
+        time.sleep(0.5)
+        stopped = arm.ask()
+        assert stopped["speed"] < 0.01
+        plant.settings.torque_rate = 900.0
+        plant.restart()
+        began = time.monotonic()
+        while plant._recovering and time.monotonic() - began < 10.0:
+            plant.read(time.monotonic_ns())
+            time.sleep(0.01)
+        print(f"\n{fault.__name__}: recovered after {time.monotonic() - began:.2f} s")
+        hold(plant, 1.0, np.array(stopped["q"]))
+        assert plant.fault is None
+        np.testing.assert_allclose(arm.ask()["q"], stopped["q"], atol=0.01)
+    finally:
+        plant.close()
+
+
+def test_the_check_finds_the_simulators_friction(simulated) -> None:
+    """0.2 N·m in every joint, within 0.1 N·m; the arm is back where it was."""
+    arm = simulated()
+    before, true = np.array(arm.ask()["q"]), np.array(arm.ask()["friction"])
+    found = check_arm(arm.host, ROBOT, seconds=2.0)
+    print(found)
+    np.testing.assert_allclose(found.friction, true, atol=0.1)
+    np.testing.assert_allclose(arm.ask()["q"], before, atol=0.01)
+    assert not found.own_estimate
 
 
 def run(rig: Rig, seconds: float, *looks: Callable[[], Any]) -> None:
