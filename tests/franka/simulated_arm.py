@@ -99,10 +99,16 @@ class Hand:
         self.kept.append((place - self.start, force, wall, data.qvel[:7].copy(), data.time))
 
     def look(self, last: int = 200) -> dict:
-        """Means of the last steps, and the largest change of the hand's force within 10 ms."""
-        kept = list(self.kept)[-last:]
-        forces = np.array([row[1] for row in kept])
-        step = np.abs(forces[10:] - forces[:-10]).max() if len(kept) > 10 else 0.0
+        """Means of the last steps, and the largest change of the hand's force within 10 ms since
+        the last look, at most 2 s ago.
+        """
+        every = list(self.kept)
+        self.kept.clear()
+        self.kept.extend(every[-last:])
+        kept = every[-last:]
+        pulls = np.array([row[1] for row in every])
+        forces = pulls[-last:]
+        step = np.abs(pulls[10:] - pulls[:-10]).max() if len(every) > 10 else 0.0
         return {
             "place": np.mean([row[0] for row in kept], axis=0).tolist(),
             "hand": forces.mean(axis=0).tolist(),
@@ -140,10 +146,12 @@ def main() -> None:
     for line in sys.stdin:
         words = line.split()
         if words[0] == "hand":
+            if hand.open:
+                # it takes the ball where it is
+                hand.target = np.array(hand.look()["place"])
             hand.goal, hand.open = np.array(words[1:], dtype=float), False
         elif words[0] == "free":
             hand.open = True
-            hand.goal = hand.target = np.zeros(3)
         print(json.dumps(hand.look()), flush=True)
     os._exit(0)
 
