@@ -141,9 +141,10 @@ class FrankaWorker:
             if command["kind"] == END:
                 break
             self._take(robot.read_once())
-            if why := self._unfit(command):
+            wanted = self._is_wanted(command, time.monotonic_ns())
+            if why := self._unfit(wanted):
                 self.fail(why)
-            if command["kind"] == DRIVE:
+            if wanted:
                 self._prepare(robot, command)
                 self._drive(robot)
             self._publish()
@@ -171,13 +172,18 @@ class FrankaWorker:
         robot.set_K(IDENTITY)
         return robot
 
-    def _unfit(self, command: Any) -> str:
+    def _unfit(self, wanted: bool) -> str:
         """Why an arm that is watched cannot be driven; empty if it can."""
         mode = self._mode
         if mode == "Reflex":
             return f"reflex: {self._errors or 'no reason given'}"
         # an arm that nobody wants to move may stand with closed brakes
-        return MODES.get(mode, "") if command["kind"] == DRIVE else ""
+        return MODES.get(mode, "") if wanted else ""
+
+    def _is_wanted(self, command: Any, now_ns: int) -> bool:
+        """Whether a command asks for torque, and is not too old."""
+        new = now_ns - command["time_ns"] < 1e9 * command["patience"]
+        return bool(command["kind"] == DRIVE and new and np.isfinite(command["torque"]).all())
 
     def _prepare(self, robot: Any, command: Any) -> None:
         """Set load and collision behaviour, if they are new: no motion may run meanwhile."""
@@ -203,7 +209,9 @@ class FrankaWorker:
             if torque is None:
                 stopping_ns = stopping_ns or now_ns
                 standing = np.abs(self.state["v"]).max() < STANDING_RAD_S
-                if standing or now_ns - stopping_ns > STOP_S * 1e9:
+                # a motion has one torque at least: its end would be taken for that of another
+                begun = self.state["cycles"] > first
+                if begun and (standing or now_ns - stopping_ns > STOP_S * 1e9):
                     break
                 torque = self._limited(-command["damping"] * self.state["v"], command, found)
             else:
@@ -232,8 +240,7 @@ class FrankaWorker:
 
     def _torque(self, command: Any, found: Any, now_ns: int) -> Any:
         """Torque to send; None if the arm should stand instead."""
-        old = now_ns - command["time_ns"] > 1e9 * command["patience"]
-        if command["kind"] != DRIVE or old or not np.isfinite(command["torque"]).all():
+        if not self._is_wanted(command, now_ns):
             self._fade = 0.0
             return None
         self._fade = min(1.0, self._fade + 1e-3 / FADE_S)

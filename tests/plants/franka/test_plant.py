@@ -123,7 +123,8 @@ def test_an_arm_that_gets_no_torque_any_more_stops_and_is_held_by_its_own_contro
         plant.write(Brake(7), 0)
     wait_for(lambda: plant.read(0) and plant._state["phase"] == WATCHING)
     assert abs(plant.read(0).v[0]) < STILL
-    assert plant.fault is None
+    time.sleep(0.1)
+    assert plant.read(0) and plant.fault is None and plant._state["phase"] == WATCHING
     drive(plant, 0.5, target=0.1)
     assert plant._state["phase"] == DRIVING
 

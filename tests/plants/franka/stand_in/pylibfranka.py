@@ -134,7 +134,7 @@ class Robot:
 
 class Control:
     def __init__(self, robot):
-        self.robot, self.began, self.lost = robot, robot.ms, 0
+        self.robot, self.began, self.lost, self.written = robot, robot.ms, 0, False
 
     def due(self, fault):
         """Whether a fault of this motion has begun."""
@@ -177,12 +177,14 @@ class Control:
     def writeOnce(self, torques):  # noqa: N802
         robot = self.robot
         if torques.motion_finished:
+            # franka-sim takes the end of a motion without a torque for that of the one before
+            assert self.written, "a motion has ended before it began"
             robot.mode, robot.rate, robot.tau, robot.v = RobotMode.Idle, 0.0, [0.0] * 7, [0.0] * 7
             return
         step = max(abs(a - b) for a, b in zip(torques.tau_J, robot.tau, strict=True))
         if step > 1.0 + 1e-9:
             self.abort("controller_torque_discontinuity")
-        robot.tau = torques.tau_J
+        robot.tau, self.written = torques.tau_J, True
 
 
 class Gripper:
