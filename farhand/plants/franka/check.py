@@ -20,8 +20,8 @@ POSTURES = 100
 STROKE_RAD, SPEED_RAD_S = 0.05, 0.1
 """How far and how fast a joint goes and comes back."""
 
-BANDWIDTH = 30.0
-"""Of the springs that move it, [rad/s]."""
+BANDWIDTH = 20.0
+"""Most of the springs that move it, [rad/s]; less where the loop is slow."""
 
 OK, MARGINAL, NO = "ok", "marginal", "no"
 LIMITS = {
@@ -108,6 +108,11 @@ class Springs:
         self.plant, self._command = plant, JointTorque(len(robot.home))
         self._arm = Arm.of(robot)
         self.start = plant.read(time.monotonic_ns()).q.copy()
+        self._arm.update(self.start, np.zeros(self._arm.nv))
+        M, delay = self._arm.M, plant.loop_delay
+        self._omega = min(BANDWIDTH, 0.25 / delay)
+        free = 1.0 / np.linalg.inv(M).diagonal()
+        self._strength = np.minimum(M.diagonal() * self._omega, 0.125 / delay * free)
 
     def follow(self, joint: int, away: float, seconds: float) -> Array:
         """Move a joint by ``away`` from its start and hold the others; the states meanwhile.
@@ -127,8 +132,8 @@ class Springs:
             arm.update(sample.q, sample.v)
             goal[joint] = first + (self.start[joint] + away - first) * now / seconds
             v_goal[joint] = (self.start[joint] + away - first) / seconds
-            pull = BANDWIDTH**2 * (goal - sample.q) + 2.0 * BANDWIDTH * (v_goal - sample.v)
-            self._command.value[:] = arm.M.diagonal() * pull + arm.gravity
+            pull = self._omega * (goal - sample.q) + 2.0 * (v_goal - sample.v)
+            self._command.value[:] = self._strength * pull + arm.gravity
             plant.write(self._command, 0)
             time.sleep(0.001)
             now = time.monotonic() - began
