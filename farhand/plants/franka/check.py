@@ -17,7 +17,7 @@ from farhand.robots import Robot
 from farhand.spatial import Array
 
 POSTURES = 100
-STROKE_RAD, SPEED_RAD_S = 0.05, 0.1
+STROKE_RAD, SPEED_RAD_S = 0.05, 0.05
 """How far and how fast a joint goes and comes back."""
 
 BANDWIDTH = 20.0

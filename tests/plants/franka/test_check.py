@@ -47,7 +47,7 @@ def test_dry_friction_is_found_by_a_short_motion(monkeypatch) -> None:
     from tests.plants.franka.test_plant import STAND_IN
 
     monkeypatch.setenv("PYTHONPATH", STAND_IN)
-    monkeypatch.setattr(check, "STROKE_RAD", 0.03)
+    monkeypatch.setattr(check, "STROKE_RAD", 0.02)
     plant = FrankaPlant("check", "arm,friction=0.3", ROBOT, settings=FrankaSettings(patience=0.5))
     try:
         springs = check.Springs(plant, ROBOT)
