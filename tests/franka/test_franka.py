@@ -272,6 +272,7 @@ def test_a_stopped_side_stands_recovers_and_is_coupled_again_without_a_jump(
         leader.ask("hand 0 0 0")
         run(rig, 2.0)
         leader.ask()
+        before = len(trips(rig))
         rig.session.commands.post("engage")
         run(rig, 1.5)
         jump = leader.ask()["jump"]
@@ -284,5 +285,5 @@ def test_a_stopped_side_stands_recovers_and_is_coupled_again_without_a_jump(
         print(f"stood {stood:.4f} rad, jump {jump:.2f} N, then {follows:.3f} m")
         print(f"trips {trips(rig)}")
         assert first and max(speeds) < 0.05
-        assert jump < 5.0
+        assert jump < 5.0 and len(trips(rig)) == before
         assert follows > 0.02
