@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-lowest test-pythons test-lerobot docs explorable reproduce oracle mutants bench soak sizes clean
+.PHONY: help demo check test test-lowest test-pythons test-lerobot test-franka docs explorable reproduce oracle mutants bench soak sizes clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ test-lerobot: $(VENV)/.installed-dev ## LeRobot's own commands and classes on si
 	@.venv-lerobot/bin/pip install -q "lerobot[feetech,dynamixel,damiao,core_scripts,training,diffusion]==0.6.1" msgpack pytest
 	@.venv-lerobot/bin/pip install -q --force-reinstall --no-deps ./integrations/client ./integrations/lerobot
 	@FARHAND=$(abspath $(BIN))/farhand .venv-lerobot/bin/python -m pytest -q --noconftest -c /dev/null --rootdir tests/lerobot tests/lerobot
+
+test-franka: $(VENV)/.installed-dev ## the Franka maker's own client on arms that others simulate; it needs Python 3.12
+	@python3.12 -m venv .venv-franka 2>/dev/null || { echo "franka-sim needs python3.12 on the path" >&2; exit 2; }
+	@.venv-franka/bin/pip install -q "pylibfranka==0.21.3" "franka-sim==1.1.7"
+	@FARHAND_FRANKA_PYTHON=$(abspath .venv-franka/bin/python) $(BIN)/python -m pytest -q tests/franka
 
 docs: $(VENV)/.installed-docs ## the documentation site, warnings are errors; into out/docs
 	@$(BIN)/python -m sphinx -W --keep-going -n -q docs out/docs

@@ -58,6 +58,7 @@ TESTS = {
     "rigs/pair": ("rigs/test_pair*.py",),
     "robots/gripper.py": ("robots/test_*gripper*.py",),
     "running/serving.py": ("running/test_serving*.py",),
+    "ring.py": ("test_ring.py", "loop/test_telemetry.py"),
     "client.py": ("test_client.py", "running/test_serving*.py"),
 }
 """Test files of those that have no folder of their own, below ``tests``."""

@@ -20,6 +20,7 @@ LAYERS = (
         "files",
         "parameters",
         "plugins",
+        "ring",
         "spatial",
         "robots",
         "compiled",

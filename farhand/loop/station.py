@@ -250,7 +250,9 @@ class Station:
             self._observed[:] = np.nan
             return None
         plant = self.plant
-        if plant.acted is None:
+        if plant.external is not None:
+            observer.torque[:] = plant.external
+        elif plant.acted is None:
             observer.update(self._commanded, self.period_ns * 1e-9)
         elif plant.acted_time > 0.0:
             observer.update(plant.acted, plant.acted_time, coarse=True)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farhand.errors import BadValue, FarhandError, FileError, UnknownName
-from farhand.loop.ring import (
+from farhand.ring import (
     MAGIC,
     RingReader,
     RingWriter,

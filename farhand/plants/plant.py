@@ -151,6 +151,10 @@ class Plant(ABC):
     #: new in every tick, and made by the command before it
     acted: Array | None = None
     acted_time: float = 0.0  #: time between these samples, [s]; 0 if the last read had no new one
+    #: joint torque by which the world pushes on the arm, where the machine measures it, [N·m]
+    external: Array | None = None
+    #: whether the machine itself makes up for the friction of its joints
+    compensates_friction: ClassVar[bool] = False
 
     @classmethod
     def open(
@@ -169,6 +173,16 @@ class Plant(ABC):
             gravity: downward acceleration that the controller compensates, [m/s²].
         """
         raise Mismatch(f"a {cls.__name__} cannot be opened by name: it has no classmethod open")
+
+    @classmethod
+    def robot_at(cls, address: str, role: str) -> str | None:
+        """Robot that the arm at this address is taken for, where the user names none.
+
+        Args:
+            address: as for :meth:`open`.
+            role: ``"leader"`` or ``"follower"``.
+        """
+        return cls.robots.get(role)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def leader_robot(plant: str, robot: str) -> str:
 def robot_for(plant: str, role: str, robot: str) -> str:
     """The robot that a machine is taken for in this role; ``robot`` where its driver names none."""
     kind = plant_class(plant)
-    return robot if kind is None else kind.robots.get(role, robot)
+    return robot if kind is None else kind.robot_at(plant.partition(":")[2], role) or robot
 
 
 def tick_rate(plant: str) -> float | None:

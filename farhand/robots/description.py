@@ -47,7 +47,7 @@ def read_description(path: Path | None, variant: str | None, robot: str) -> dict
     """
     table = load_toml(path) if path else {}
     where = str(path or robot)
-    known_keys(table, _KEYS, where)
+    known_keys(table, _KEYS | _OVERRIDES.keys(), where)
     variants = section(table.get("variants", {}), f"{where}: variants")
     base = str(table.get("variant", ""))
     chosen = base if variant is None else variant

@@ -19,6 +19,7 @@ from farhand.rigs import Options, build_rig
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import scale_mass
 from farhand.safety import Guard
+from farhand.sensing.observer import MomentumObserver
 from farhand.world import ForceHand, ForcePulse, Placed, World
 
 UR5E, POINT3 = load_robot("ur5e"), load_robot("point3")
@@ -70,6 +71,22 @@ def test_a_sample_that_is_too_old_trips_though_its_values_are_good(station_in_wo
         station.sense(sample.time_ns + station.guard.stale_ns + late)
         assert station.valid == (late == 0)
     assert station.guard.trip is not None and station.guard.trip.kind == "stale"
+
+
+def test_what_a_machine_measures_from_outside_takes_the_place_of_an_observers_estimate():
+    """As joint torque, and as the wrench at the tool that explains it."""
+    world = World({"arm": Placed(UR5E)})
+    arm, guard = Arm.of(UR5E), Guard()
+    guard.watch(UR5E.limits)
+    plant, push = SimulatedPlant(world, "arm"), np.array(PUSH)
+    station = Station("arm", "follower", plant, arm, guard, observer=MomentumObserver(arm))
+    station.couple_joints()
+    station.sense(0)
+    np.testing.assert_array_equal(station.side.torque, 0.0)
+    plant.external = arm.J.T @ push
+    station.sense(0)
+    np.testing.assert_array_equal(station.side.torque, plant.external)
+    np.testing.assert_allclose(station.side.wrench, push, atol=0.01)
 
 
 def test_a_free_station_carries_its_weight_and_lets_itself_be_moved(station_in_world):

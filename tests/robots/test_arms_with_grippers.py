@@ -91,9 +91,9 @@ def test_its_home_is_a_good_place_to_start(arm: Robot) -> None:
     assert (np.abs(data.qfrc_bias) < 0.8 * limits.torque).all()
 
 
-@pytest.mark.parametrize("name", ["panda", "fr3"])
-def test_a_franka_is_where_the_makers_table_puts_it(name: str) -> None:
-    """Every link length and every direction of turning, to the flange and 103.4 mm beyond."""
+@pytest.mark.parametrize(("name", "beyond"), [("panda", 0.1034), ("fr3", 0.1034), ("fr3-arm", 0.0)])
+def test_a_franka_is_where_the_makers_table_puts_it(name: str, beyond: float) -> None:
+    """Every link length and every direction of turning, to the flange and beyond."""
     robot = load_robot(name)
     model = robot.compile()
     data = mujoco.MjData(model)
@@ -102,7 +102,7 @@ def test_a_franka_is_where_the_makers_table_puts_it(name: str) -> None:
         mujoco.mj_kinematics(model, data)
         joints = zip(FRANKA, [*q, 0.0], strict=True)
         flange = functools.reduce(np.matmul, [proximal(*row, theta) for row, theta in joints])
-        expected = flange @ [0.0, 0.0, 0.1034, 1.0]
+        expected = flange @ [0.0, 0.0, beyond, 1.0]
         np.testing.assert_allclose(data.site("tool").xpos, expected[:3], rtol=0, atol=2e-6)
 
 
@@ -131,3 +131,13 @@ def test_leader_and_follower_start_alike(pair: tuple[str, str]) -> None:
     leader, follower = map(load_robot, pair)
     assert leader.limits.names == follower.limits.names
     np.testing.assert_array_equal(leader.home, follower.home)
+
+
+def test_an_fr3_without_a_hand_is_the_fr3_less_its_hand() -> None:
+    """The same joints, and 0.71 kg less: the hand's body and both fingers."""
+    bare, whole = load_robot("fr3-arm"), load_robot("fr3")
+    assert bare.limits.names == whole.limits.names[:7] and bare.gripper is None
+    masses = [robot.compile().body_mass for robot in (bare, whole)]
+    hand = [whole.compile().body(name).id for name in ("hand", "finger")]
+    assert masses[0][hand].max() < 1e-6
+    assert masses[1].sum() - masses[0].sum() == pytest.approx(masses[1][hand].sum())

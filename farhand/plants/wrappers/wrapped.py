@@ -50,6 +50,16 @@ class WrappedPlant(Plant):
         return self._plant.acted_time
 
     @property
+    def external(self) -> Array | None:  # type: ignore[override]
+        """Joint torque that the machine measures from outside, [N·m]."""
+        return self._plant.external
+
+    @property
+    def compensates_friction(self) -> bool:  # type: ignore[override]
+        """Whether the plant inside makes up for its own friction."""
+        return self._plant.compensates_friction
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """What a user may set of the plant inside."""
         return self._plant.parameters

@@ -460,13 +460,14 @@ def station(
     arm = arms.model(role, shape.gravity)
     rest = "free" if role == "leader" else "hold"
     machine = isinstance(plant, MirroredPlant)
+    # a law with models compensates the friction itself, and twice would drive the arm
+    helped = machine and not plant.compensates_friction and "models" not in law.needs
     controller = TorqueController(
         arm,
         rest,
         period_ns,
         can_brake=Brake in plant.accepts,
-        # a law with models compensates the friction itself, and twice would drive the arm
-        assist=friction_help(robot, period_ns) if machine and "models" not in law.needs else None,
+        assist=friction_help(robot, period_ns) if helped else None,
         brakes_on_trip=machine,
     )
     if plant.loop_delay > 0.0:

@@ -18,7 +18,6 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.errors import FileError, Mismatch
-from farhand.loop.clock import WallClock
 from farhand.plants import Brake, Command, JointPosition, JointTorque, JointVelocity
 from farhand.plants.drivers.ur import UrPlant, UrSettings
 from farhand.rigs import Options, build_rig
@@ -26,6 +25,7 @@ from farhand.robots import load_robot
 from farhand.robots.edits import set_armature, set_damping
 from farhand.safety import Guard
 from farhand_lab.benchmarks.ur import AMPLITUDE, LOOKAHEAD, controller_process, own_address, sine
+from tests.plants.paced import Paced
 
 pytest.importorskip("rtde_control", reason="the wheel of ur_rtde is not installed (extra 'ur')")
 
@@ -135,16 +135,6 @@ def test_another_robot_is_refused(address):
     """The model's tool is not where the arm's is."""
     with pytest.raises(Mismatch, match="mm from the model"):
         UrPlant("leader", address, load_robot("lwa4p"))
-
-
-class Paced:
-    """The wall clock without what comes with it: no compiled law, so that the test is short."""
-
-    name = "wall"
-
-    def __init__(self) -> None:
-        self._clock, self.late_ns = WallClock(), 0
-        self.start, self.wait_until = self._clock.start, self._clock.wait_until
 
 
 @pytest.mark.parametrize("law", ["virtual-constraints", "admittance"])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farhand.errors import FileError
-from farhand.loop.ring import LINE, MAGIC, RingReader, RingWriter, Span, align, create_file
+from farhand.ring import LINE, MAGIC, RingReader, RingWriter, Span, align, create_file
 
 WORDS = 3
 
