@@ -14,6 +14,9 @@ How an answer is judged, fixed before the first run:
   both tilts per arm. A quantity that is not constant in an arm (friction or offset that drifts,
   friction with a Stribeck peak) has no truth and is left out. It should be 90 to 99 %.
 - Wanted: no cause missed, false alarms on at most 2 of the 40 logs.
+
+Series :data:`DEVELOPMENT` was looked at while the check was written; series :data:`JUDGED` was
+first run when it was finished, and only its figures count.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ CAUSES = (
     "drift",
 )
 SIX, SEVEN = ("ur5e", "elbow6", "lwa4p", "vx300s"), ("openarm", "panda", "iiwa14", "xarm7")
+DEVELOPMENT, JUDGED = 31, 32
 STEP = 1e-3  # [s]
 SECONDS = 40.0
 MOST_SPEED = 2.0  # [rad/s]
@@ -91,15 +95,15 @@ class HeldOut:
     arm: TrueArm
 
 
-def held_out(count: int = 40) -> Iterator[HeldOut]:
+def held_out(series: int = JUDGED, count: int = 40) -> Iterator[HeldOut]:
     """The first ``count`` of the forty, ten causes after one another, four times."""
     for number in range(count):
-        yield make(number)
+        yield make(number, series)
 
 
-def make(number: int) -> HeldOut:
+def make(number: int, series: int = JUDGED) -> HeldOut:
     """One of the forty."""
-    rng = np.random.default_rng([31, number])
+    rng = np.random.default_rng([series, number])
     cause, round_ = CAUSES[number % len(CAUSES)], number // len(CAUSES)
     name = str(rng.choice(SIX if round_ % 2 == 0 else SEVEN))
     arm = ordinary_arm(load_robot(name).edited(disable_contacts), rng)
