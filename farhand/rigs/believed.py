@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from farhand.arm import Arm
 from farhand.control.joint.assists import FrictionFeedForward
 from farhand.control.tool.torque import TorqueController
 from farhand.errors import Mismatch
@@ -39,10 +38,10 @@ def believe(rig: Rig, path: str) -> None:
         arms |= {id(arm): arm for arm in remote if arm is not None}
     fitting = [arm for arm in arms.values() if model.fits(arm)]
     if not fitting:
-        names = "; ".join(f"{one.name}: {', '.join(_joints(one.arm))}" for one in stations)
+        names = ", ".join(f"{one.arm.model.name} as {one.name}" for one in stations)
         raise Mismatch(
-            f"the model of {model.robot} in {path} fits no arm of rig {rig.name}: it is for joints "
-            f"{', '.join(model.joints)}, the rig has {names}"
+            f"the model of {model.robot} with {len(model.joints)} joints in {path} fits no arm of "
+            f"rig {rig.name}, which has {names}"
         )
     for arm in fitting:
         model.apply(arm)
@@ -51,10 +50,6 @@ def believe(rig: Rig, path: str) -> None:
         helped = isinstance(controller, TorqueController) and model.fits(station.arm)
         if isinstance(controller, TorqueController) and helped and controller.assist is None:
             controller.assist = _help(model, station.period_ns)
-
-
-def _joints(arm: Arm) -> list[str]:
-    return list(arm.model.names)[1:]
 
 
 def _help(model: IdentifiedModel, period_ns: int) -> FrictionFeedForward | None:

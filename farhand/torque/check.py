@@ -15,7 +15,6 @@ from farhand.torque.identify import (
     HELD_OUT,
     Problem,
     Solution,
-    first_scales,
     pose,
     solve,
     with_friction,
@@ -415,8 +414,8 @@ def _judge_arm(
     delay, late = _common_delay(solution)
     if abs(delay) > max(SURE * late, MIN_DELAY_S, 0.75 * samples.step):
         count = delay / samples.step
-        size = f"{1e3 * delay:.2g} ± {1e3 * INTERVAL * late:.1g} ms"
-        text = f"torque is {size} late ({count:.1f} samples)"
+        length = f"{1e3 * delay:.2g} ± {1e3 * INTERVAL * late:.1g} ms"
+        text = f"torque is {length} late ({count:.1f} samples)"
         findings.append(Finding("delay", (), text))
     elif SURE * late > max(2.0 * samples.step, MIN_DELAY_S):
         unclear.append(Unclear("delay", (), f"a delay below {4e3 * late:.2g} ms would not show"))
@@ -513,4 +512,4 @@ def to_json(result: TorqueCheck) -> dict[str, Any]:
     }
 
 
-__all__ = ["Finding", "JointCheck", "TorqueCheck", "Unclear", "check", "first_scales", "to_json"]
+__all__ = ["Finding", "JointCheck", "TorqueCheck", "Unclear", "check", "to_json"]

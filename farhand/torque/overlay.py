@@ -37,8 +37,8 @@ class IdentifiedModel:
     source: str = ""  #: the log it came from
 
     def fits(self, arm: Arm) -> bool:
-        """Whether an arm has these joints."""
-        return tuple(arm.model.names)[1:] == self.joints
+        """Whether an arm is this robot: a leader may have the joints' names of its follower."""
+        return arm.model.name == self.robot and tuple(arm.model.names)[1:] == self.joints
 
     def apply(self, arm: Arm) -> None:
         """Let an arm believe this model from now on.
@@ -47,9 +47,9 @@ class IdentifiedModel:
             Mismatch: the arm has other joints.
         """
         if not self.fits(arm):
-            theirs = ", ".join(list(arm.model.names)[1:])
+            theirs = f"{arm.model.name} with {', '.join(list(arm.model.names)[1:])}"
             raise Mismatch(
-                f"the model of {self.robot} is for {', '.join(self.joints)}, not {theirs}"
+                f"the model is for {self.robot} with {', '.join(self.joints)}, not {theirs}"
             )
         for k in range(len(self.joints)):
             arm.model.inertias[k + 1] = pin.Inertia(
@@ -102,15 +102,14 @@ def read_model(path: str | Path) -> IdentifiedModel:
     try:
         joints = tuple(str(name) for name in content["joints"])
         bodies = [content["bodies"][name] for name in joints]
-        found = IdentifiedModel(
-            str(content["robot"]),
-            joints,
-            *(np.array([body[key] for body in bodies], dtype=float) for key in ("mass", "centre")),
-            inertia=np.array([body["inertia"] for body in bodies], dtype=float),
-            tilt=(float(content["tilt"][0]), float(content["tilt"][1])),
-            source=str(content.get("source", "")),
-            **{key: np.array([float(body[key]) for body in bodies]) for key in _PER_JOINT},
-        )
+        numbers = {
+            key: np.array([body[key] for body in bodies], dtype=float)
+            for key in ("mass", "centre", "inertia", *_PER_JOINT)
+        }
+        tilt = (float(content["tilt"][0]), float(content["tilt"][1]))
+        source = str(content.get("source", ""))
+        order = [numbers[key] for key in ("mass", "centre", "inertia", *_PER_JOINT)]
+        found = IdentifiedModel(str(content["robot"]), joints, *order, tilt=tilt, source=source)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise BadValue(f"{path.name} is damaged: {error!r}; write it again") from None
     return _possible(found, path.name)

@@ -23,13 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from farhand.friction.fit.data import write_columns
 from farhand.robots import Robot, load_robot
 from farhand.robots.edits import disable_contacts
 from farhand.torque.check import check
 from farhand.torque.fit import data_sheet, identified
 from farhand.torque.floor import DIRECTIONS, QUANTILE, SETTLE_S, external, noise_floor
-from farhand.torque.log import ArmLog, read_log
+from farhand.torque.log import ArmLog, check_log
 from farhand.torque.overlay import IdentifiedModel
 from farhand_lab.torque import held_out_arms as arms
 
@@ -52,18 +51,22 @@ def logged(arm: arms.TrueArm, seed: int, push: Any = None) -> dict[str, Array]:
     return arms.readings(arm, t, q, v, torque, 500, rng)
 
 
-def as_log(columns: dict[str, Array], robot: Robot, folder: Path) -> ArmLog:
-    """Columns through a file."""
-    path = folder / "log.csv"
-    write_columns(path, columns)
-    return read_log(path, robot)
+def as_log(columns: dict[str, Array], robot: Robot) -> ArmLog:
+    """Columns as a log."""
+    joints = range(sum(name.startswith("torque") for name in columns))
+    q, v, torque = (
+        np.column_stack([columns[f"{kind}{k + 1}"] for k in joints])
+        for kind in ("q", "v", "torque")
+    )
+    names = tuple(robot.pinocchio().names)[1 : len(joints) + 1]
+    return check_log(ArmLog(columns["t"], q, v, torque, "torque", tuple(joints), names), robot)
 
 
 def smallest_contacts(
-    arm: arms.TrueArm, model: IdentifiedModel | None, predicted: Array, folder: Path, seed: int
+    arm: arms.TrueArm, model: IdentifiedModel | None, predicted: Array, seed: int
 ) -> Array:
     """Smallest detected push per direction, [N]."""
-    _, nothing = _estimates(arm, model, folder, seed, None)
+    _, nothing = _estimates(arm, model, seed, None)
     threshold = np.quantile(np.abs(nothing[:, :3]), QUANTILE, axis=0)
     found = np.full(3, np.nan)
     for axis in range(3):
@@ -78,7 +81,7 @@ def smallest_contacts(
                     force[axis] = order[int(turn) % len(order)] * predicted[axis]
                 return force
 
-            time, wrench = _estimates(arm, model, folder, seed + again, push)
+            time, wrench = _estimates(arm, model, seed + again, push)
             turn, since = np.divmod(time, PERIOD_S)
             late = since > PERIOD_S - 0.5 * PUSH_S
             for k in np.unique(turn[late]):
@@ -90,10 +93,10 @@ def smallest_contacts(
 
 
 def _estimates(
-    arm: arms.TrueArm, model: IdentifiedModel | None, folder: Path, seed: int, push: Any
+    arm: arms.TrueArm, model: IdentifiedModel | None, seed: int, push: Any
 ) -> tuple[Array, Array]:
     """Time of the run [s] and the wrench that the observer takes for contact, once settled."""
-    log = as_log(logged(arm, seed, push), arm.robot, folder)
+    log = as_log(logged(arm, seed, push), arm.robot)
     time, wrench, _ = external(arm.robot, log, model)
     settled = time > time[0] + SETTLE_S
     # a log begins half a second into its run
@@ -110,17 +113,17 @@ def _edge(forces: Array, seen: Array) -> float:
     return float(np.median(edges[best]))
 
 
-def floors(name: str, seed: int, folder: Path) -> dict[str, Any]:
+def floors(name: str, seed: int) -> dict[str, Any]:
     """Predicted floor and smallest contact of one arm, with data sheet and fitted model."""
     rng = np.random.default_rng([seed, 7])
     robot = load_robot(name).edited(disable_contacts)
     arm = arms.ordinary_arm(robot, rng)
-    log = as_log(logged(arm, seed), robot, folder)
+    log = as_log(logged(arm, seed), robot)
     fitted = identified(check(log, robot))
     rows: dict[str, Any] = {"robot": name, "seed": seed}
     for label, model in (("data sheet", None), ("fitted model", fitted)):
         floor = noise_floor(robot, log, model).force
-        found = smallest_contacts(arm, model, floor, folder, seed + 1000)
+        found = smallest_contacts(arm, model, floor, seed + 1000)
         rows[label] = {
             way: {"predicted": float(a), "detected": float(b), "ratio": float(a / b)}
             for way, a, b in zip(DIRECTIONS, floor, found, strict=True)
@@ -149,7 +152,7 @@ def models(name: str, seed: int, folder: Path) -> dict[str, str]:
     rng = np.random.default_rng([seed, 7])
     robot = load_robot(name).edited(disable_contacts)
     arm = arms.ordinary_arm(robot, rng)
-    log = as_log(logged(arm, seed), robot, folder)
+    log = as_log(logged(arm, seed), robot)
     fitted = identified(check(log, robot))
     found = {"true": str(true_file(arm, folder))}
     for label, model in (("data sheet", data_sheet(robot)), ("fitted model", fitted)):
@@ -159,13 +162,13 @@ def models(name: str, seed: int, folder: Path) -> dict[str, str]:
     return found
 
 
-def main(command: str, name: str, seed: int, folder: str) -> None:
+def main(command: str, name: str, seed: int, folder: str = ".") -> None:
     """``floors`` or ``models`` of one arm; results in FOLDER."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    result = floors(name, seed, place) if command == "floors" else models(name, seed, place)
+    result = floors(name, seed) if command == "floors" else models(name, seed, place)
     print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

@@ -210,8 +210,8 @@ def _spoil(arm: TrueArm, cause: str, round_: int, rng: np.random.Generator) -> t
     elif cause == "tilt":
         angle, about = np.radians(rng.uniform(3.0, 8.0)), rng.uniform(0.0, 2.0 * np.pi)
         sine = np.sin(0.5 * angle)
-        turn = (sine * np.cos(about), sine * np.sin(about), 0.0, np.cos(0.5 * angle))
-        arm.placement = Placement(quaternion=tuple(float(part) for part in turn))
+        x, y, w = sine * np.cos(about), sine * np.sin(about), np.cos(0.5 * angle)
+        arm.placement = Placement(quaternion=(float(x), float(y), 0.0, float(w)))
     elif cause == "stiction":
         chosen = np.sort(rng.choice(n, 2, replace=False))
         arm.breakaway = np.ones(n)

@@ -39,7 +39,8 @@ def test_the_arm_it_fits_believes_the_model_and_the_world_does_not(tmp_path, del
         arms = [[station.arm for station in rig.session.stations] for rig in (plain, heavy)]
         names = [station.name for station in plain.session.stations]
         ratio = [np.linalg.norm(b.M) / np.linalg.norm(a.M) for a, b in zip(*arms, strict=True)]
-        # leader and follower have joints of the same names: the model is for both
+        # the leader has joints of the same names, and is another robot
+        assert ratio[names.index("leader")] == pytest.approx(1.0, rel=1e-3)
         assert ratio[names.index("follower")] == pytest.approx(2.0, rel=0.02)
         truths = [rig.world.model.body_mass.sum() for rig in (plain, heavy)]
         assert truths[0] == truths[1]
