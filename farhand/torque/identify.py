@@ -33,10 +33,21 @@ TOOL_PRIOR = np.array([1.0, 0.1, 0.1, 0.1, 0.003])
 """Of a tool that the file lacks: mass [kg], moments [kg·m] and inertia [kg·m²]."""
 
 TILT_PRIOR = 0.2  # [rad]
-LOCAL = ("scale", "coulomb", "viscous", "peak", "warming", "offset", "offset_drift", "delay")
-"""Numbers of each joint."""
+FRICTION = ("coulomb", "viscous", "peak", "warming", "warming_viscous", "warming_curve")
+"""Numbers of each joint's friction; the last three let it change over the log."""
 
-OPTIONAL = ("peak", "warming", "offset_drift", "delay")
+ADDED = ("offset", "offset_drift", "delay")
+"""Numbers of each joint that its scale does not multiply."""
+
+LOCAL = ("scale", *FRICTION, *ADDED)
+TERMS = {
+    "peak": ("peak",),
+    "warming": ("warming", "warming_viscous", "warming_curve"),
+    "offset_drift": ("offset_drift",),
+    "delay": ("delay",),
+}
+"""Optional terms, and their numbers."""
+
 HELD_OUT = (0.6, 0.8)
 """Which part of the log the hold-out fit does not see."""
 
@@ -72,7 +83,8 @@ class Solution:
 
     def value(self, name: str) -> Array:
         """One number per joint (of :data:`LOCAL`), ``tool`` or ``tilt``."""
-        return self.z[self.layout.at[name]]
+        found = self.z[self.layout.at[name]]
+        return found + self.problem.samples.shift if name == "delay" else found
 
     def deviation(self, name: str) -> Array:
         """Its standard deviations."""
@@ -118,14 +130,15 @@ class Layout:
             "viscous": large / speed,
             "peak": large,
             "warming": large,
+            "warming_viscous": large / speed,
+            "warming_curve": 4.0 * large,
             "offset": large * np.abs(scales),
             "offset_drift": large * np.abs(scales),
             "delay": 0.05,
         }
         for name, size in known.items():
             self.prior[self.at[name]] = size
-        off = [name for name in OPTIONAL if name not in terms]
-        for name in off:
+        for name in (one for term, own in TERMS.items() if term not in terms for one in own):
             # a term that is left out stays where it is
             self.prior[self.at[name]] = 1e-12
         self.middle = np.zeros(self.size)
@@ -156,7 +169,9 @@ def with_friction(
         at = np.flatnonzero(pick)
         v, way = samples.v[at, j], np.sign(samples.v[at, j])
         peak = way * np.exp(-((v / stribeck) ** 2))
-        local = (way, v, peak, way * when[at], np.ones(len(at)), when[at], -samples.slope[at, j])
+        past = when[at]
+        friction = (way, v, peak, way * past, v * past, way * (past**2 - 1.0 / 12.0))
+        local = (*friction, np.ones(len(at)), past, -samples.slope[at, j])
         parts = (
             columns.bodies[at, j],
             samples.a[at, j],
@@ -302,9 +317,9 @@ def _coefficients(problem: Problem, layout: Layout, z: Array, j: int) -> Array:
     at = layout.at
     c = z[at["scale"]][j]
     rotor = problem.sheet.rotors[j] * np.exp(z[at["rotor"]][j])
-    friction = [z[at[name]][j] for name in ("coulomb", "viscous", "peak", "warming")]
+    friction = [z[at[name]][j] for name in FRICTION]
     inside = [*problem.sheet.parameters(z[at["bodies"]]), rotor, *z[at["tool"]], *z[at["tilt"]]]
-    outside = [z[at[name]][j] for name in ("offset", "offset_drift", "delay")]
+    outside = [z[at[name]][j] for name in ADDED]
     return np.array([*(c * np.array([*inside, *friction])), *outside, c])
 
 
@@ -319,11 +334,13 @@ def _tangent(problem: Problem, layout: Layout, z: Array, j: int, slopes: list[Ar
     T[width, at["rotor"].start + j] = phi[width]
     T[width + 1 : width + 6, at["tool"]] = c * np.eye(5)
     T[width + 6 : width + 8, at["tilt"]] = c * np.eye(2)
-    for k, name in enumerate(("coulomb", "viscous", "peak", "warming")):
-        T[width + 8 + k, at[name].start + j] = c
-    for k, name in enumerate(("offset", "offset_drift", "delay")):
-        T[width + 12 + k, at[name].start + j] = 1.0
-    inside = [*range(width + 12), width + 15]
+    first = width + 8
+    for k, name in enumerate(FRICTION):
+        T[first + k, at[name].start + j] = c
+    last = first + len(FRICTION)
+    for k, name in enumerate(ADDED):
+        T[last + k, at[name].start + j] = 1.0
+    inside = [*range(last), len(phi) - 1]
     safe = c if abs(c) > ZERO_SCALE else ZERO_SCALE
     T[inside, at["scale"].start + j] = phi[inside] / safe
     return T

@@ -21,6 +21,9 @@ MAX_NOISE_SHARE = 0.02
 
 SAMPLES_PER_CUTOFF = 8.0
 PAUSE_STEPS = 20.0
+REVERSAL_WIDTHS = 2.5
+"""Kernel widths from a reversal within which the jump of friction is smeared."""
+
 MIN_SPEED_SHARE = 0.05
 """Share of a joint's highest speed below which its direction is not trusted."""
 
@@ -43,10 +46,11 @@ class Samples:
     grid: Array  #: step of effort readings; 0 where they lie on none
     band: float  #: cut-off, [Hz]
     step: float  #: of the log, [s]
+    shift: float = 0.0  #: how late efforts were taken to be, [s]
 
 
-def sample(log: ArmLog, shift: Array | float = 0.0) -> Samples:
-    """Smooth and thin a log; ``shift`` [s] says how late each joint's effort is.
+def sample(log: ArmLog, shift: float = 0.0) -> Samples:
+    """Smooth and thin a log; ``shift`` [s] says how late its efforts are.
 
     Raises:
         BadValue: no stretch of it is long enough.
@@ -59,7 +63,6 @@ def sample(log: ArmLog, shift: Array | float = 0.0) -> Samples:
     width = KERNEL_WIDTH / band / step
     edge = int(KERNEL_REACH * width) + 1
     stride = max(1, round(1.0 / (SAMPLES_PER_CUTOFF * band * step)))
-    late = np.broadcast_to(np.asarray(shift, dtype=float), log.effort.shape[1])
     parts = []
     for rows in stretches:
         if len(rows) < 4 * edge:
@@ -68,16 +71,11 @@ def sample(log: ArmLog, shift: Array | float = 0.0) -> Samples:
         grid = np.arange(time[0], time[-1], step)
         keep = slice(edge, len(grid) - edge, stride)
         q = _resampled(grid, time, log.q[rows])
-        effort = np.column_stack(
-            [
-                np.interp(grid + d, time, column)
-                for d, column in zip(late, log.effort[rows].T, strict=True)
-            ]
-        )
+        effort = _resampled(grid + shift, time, log.effort[rows])
         place, smooth = _smooth(q, width), _smooth(effort, width)
         speed = np.gradient(place, step, axis=0)
         pull, slope = np.gradient(speed, step, axis=0), np.gradient(smooth, step, axis=0)
-        slowest = minimum_filter1d(np.abs(speed), 2 * int(1.5 * width) + 1, axis=0)
+        slowest = minimum_filter1d(np.abs(speed), 2 * int(REVERSAL_WIDTHS * width) + 1, axis=0)
         parts.append([s[keep] for s in (grid, place, speed, pull, smooth, slope, slowest)])
     if not parts:
         raise BadValue(f"{log.name} has no stretch of a second without a pause; log one longer run")
@@ -90,7 +88,7 @@ def sample(log: ArmLog, shift: Array | float = 0.0) -> Samples:
     rough = np.diff(log.effort, 2, axis=0)
     noise = 1.4826 * np.median(np.abs(rough), axis=0) / np.sqrt(6.0)
     grids = np.array([find_tick(column) for column in log.effort.T])
-    return Samples(time, q, v, a, effort, slope, moving, noise, grids, band, step)
+    return Samples(time, q, v, a, effort, slope, moving, noise, grids, band, step, shift)
 
 
 def rates(log: ArmLog) -> Array:

@@ -28,7 +28,7 @@ from farhand.robots.edits import disable_contacts
 from farhand.torque.check import check
 from farhand.torque.fit import data_sheet, identified
 from farhand.torque.floor import DIRECTIONS, QUANTILE, SETTLE_S, external, noise_floor
-from farhand.torque.log import ArmLog, check_log
+from farhand.torque.log import ArmLog
 from farhand.torque.overlay import IdentifiedModel
 from farhand_lab.torque import held_out_arms as arms
 
@@ -59,7 +59,7 @@ def as_log(columns: dict[str, Array], robot: Robot) -> ArmLog:
         for kind in ("q", "v", "torque")
     )
     names = tuple(robot.pinocchio().names)[1 : len(joints) + 1]
-    return check_log(ArmLog(columns["t"], q, v, torque, "torque", tuple(joints), names), robot)
+    return ArmLog(columns["t"], q, v, torque, "torque", tuple(joints), names)
 
 
 def smallest_contacts(
