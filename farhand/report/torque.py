@@ -133,15 +133,13 @@ def spread(one: Estimate, factor: float = 1.0) -> str:
     if not one.identified or one.low is None or one.high is None:
         return "unknown"
     half = 0.5 * factor * (one.high - one.low)
-    return f"{number(factor * one.value, resolution=0.1 * half)} ± {half:.1g}"
+    decimals = max(0, 1 - int(np.floor(np.log10(max(half, 1e-12)))))
+    return f"{factor * one.value:.{decimals}f} ± {half:.{decimals}f}"
 
 
 def arm_rows(result: TorqueCheck, floors: Floors) -> list[tuple[str, str]]:
     """What concerns the whole arm."""
-    tilt = ", ".join(
-        f"{np.degrees(one.value):.2g} ± {np.degrees(0.5 * ((one.high or 0) - (one.low or 0))):.1g}"
-        for one in result.tilt
-    )
+    tilt = ", ".join(spread(one, 180.0 / np.pi) for one in result.tilt)
     rows = [
         ("gravity error", f"{100 * result.gravity_error:.2g} % of the gravity torque in the file"),
         ("inertia error", f"{100 * result.inertia_error:.2g} % of the inertial torque in the file"),

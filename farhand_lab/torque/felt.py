@@ -1,7 +1,7 @@
 """What an identified model buys: smallest contact detected, and felt inertia, by simulation.
 
-An arm that differs from its data sheet as real ones do (:func:`~.held_out_arms.ordinary_arm`) is
-logged, checked and fitted. Then:
+An arm that differs from its data sheet as real ones do (:func:`true_arm`) is logged, checked and
+fitted. Then:
 
 - :func:`smallest_contacts`: another run of the same arm with a motion of its own, in MuJoCo. A
   detector, the momentum observer with the model in question, is set so that it is wrong in 1 % of
@@ -39,6 +39,9 @@ PUSH_S, PERIOD_S = 1.0, 2.0
 
 LEVELS = np.geomspace(0.4, 2.5, 19)
 """Forces that are tried, in units of the predicted floor."""
+
+VISCOUS_SPREAD = 0.3
+"""Standard deviation of the logarithm of viscous friction over that of the data sheet, [-]."""
 
 RUNS = 2
 """Runs per direction, in which every force comes once."""
@@ -113,11 +116,21 @@ def _edge(forces: Array, seen: Array) -> float:
     return float(np.median(edges[best]))
 
 
-def floors(name: str, seed: int) -> dict[str, Any]:
-    """Predicted floor and smallest contact of one arm, with data sheet and fitted model."""
+def true_arm(name: str, seed: int) -> arms.TrueArm:
+    """An arm off its data sheet; viscous friction that the sheet has is off by 30 %."""
     rng = np.random.default_rng([seed, 7])
     robot = load_robot(name).edited(disable_contacts)
     arm = arms.ordinary_arm(robot, rng)
+    sheet = robot.compile().dof_damping[: arm.joints]
+    off = np.exp(rng.normal(0.0, VISCOUS_SPREAD, arm.joints))
+    arm.viscous = np.where(sheet > 0.0, sheet * off, arm.viscous)
+    return arm
+
+
+def floors(name: str, seed: int) -> dict[str, Any]:
+    """Predicted floor and smallest contact of one arm, with data sheet and fitted model."""
+    arm = true_arm(name, seed)
+    robot = arm.robot
     log = as_log(logged(arm, seed), robot)
     fitted = identified(check(log, robot))
     rows: dict[str, Any] = {"robot": name, "seed": seed}
@@ -149,9 +162,8 @@ def true_file(arm: arms.TrueArm, folder: Path) -> Path:
 
 def models(name: str, seed: int, folder: Path) -> dict[str, str]:
     """Files of one arm: as it is, and what its data sheet and a fit say of it."""
-    rng = np.random.default_rng([seed, 7])
-    robot = load_robot(name).edited(disable_contacts)
-    arm = arms.ordinary_arm(robot, rng)
+    arm = true_arm(name, seed)
+    robot = arm.robot
     log = as_log(logged(arm, seed), robot)
     fitted = identified(check(log, robot))
     found = {"true": str(true_file(arm, folder))}
