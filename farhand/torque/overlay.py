@@ -108,8 +108,20 @@ def read_model(path: str | Path) -> IdentifiedModel:
         }
         tilt = (float(content["tilt"][0]), float(content["tilt"][1]))
         source = str(content.get("source", ""))
-        order = [numbers[key] for key in ("mass", "centre", "inertia", *_PER_JOINT)]
-        found = IdentifiedModel(str(content["robot"]), joints, *order, tilt=tilt, source=source)
+        found = IdentifiedModel(
+            str(content["robot"]),
+            joints,
+            numbers["mass"],
+            numbers["centre"],
+            numbers["inertia"],
+            numbers["rotor"],
+            numbers["coulomb"],
+            numbers["viscous"],
+            numbers["scale"],
+            numbers["offset"],
+            tilt,
+            source,
+        )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise BadValue(f"{path.name} is damaged: {error!r}; write it again") from None
     return _possible(found, path.name)
