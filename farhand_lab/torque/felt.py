@@ -50,7 +50,7 @@ RUNS = 2
 def logged(arm: arms.TrueArm, seed: int, push: Any = None) -> dict[str, Array]:
     """Columns of a run of an arm at 500 Hz."""
     rng = np.random.default_rng(seed)
-    t, q, v, torque = arms.simulate(arm, arms._sines(arm, rng), rng, push)
+    t, q, v, torque = arms.simulate(arm, arms.sines(arm, rng), rng, push)
     return arms.readings(arm, t, q, v, torque, 500, rng)
 
 

@@ -110,7 +110,7 @@ def make(number: int, series: int = JUDGED) -> HeldOut:
     affected = _spoil(arm, cause, round_, rng)
     rate_hz = int(rng.choice((250, 500, 1000)))
     # as in a user's log: continuous motion, or moves with rests between them
-    plan = _sines if rng.random() < 0.5 else _moves
+    plan = sines if rng.random() < 0.5 else _moves
     t, q, v, torque = simulate(arm, plan(arm, rng), rng)
     columns = readings(arm, t, q, v, torque, rate_hz, rng)
     if rng.random() < 0.25:
@@ -227,7 +227,7 @@ def _spoil(arm: TrueArm, cause: str, round_: int, rng: np.random.Generator) -> t
     return ()
 
 
-def _sines(arm: TrueArm, rng: np.random.Generator) -> Any:
+def sines(arm: TrueArm, rng: np.random.Generator) -> Any:
     """Four sines per joint, 0.1 to 0.6 Hz, within range and speed."""
     middle, reach, speed = _room(arm)
     n = arm.joints
