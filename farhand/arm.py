@@ -43,6 +43,7 @@ class Arm:
         twist: tool twist in world axes at the tool point, [m/s] and [rad/s].
         viscous: joint viscous friction the model knows of (the diagonal of D), [N·m·s/rad];
             Pinocchio's dynamics leave it out.
+        dry: joint dry friction that observers take off, [N·m]; None if the model knows none.
         springs: passive springs by the number of their joint's velocity.
         state: q, v, position, rotation (column by column), twist, M, J, bias, gravity, drift and
             viscous in one array.
@@ -52,6 +53,7 @@ class Arm:
     """
 
     springs: Mapping[int, JointSpring] = {}
+    dry: Array | None = None
 
     def __init__(self, model: pin.Model, tool: str = "tool", viscous: Array | float = 0.0) -> None:
         if not model.existFrame(tool, pin.FrameType.OP_FRAME):

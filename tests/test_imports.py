@@ -28,7 +28,7 @@ LAYERS = (
         "rigid_body",
         "arm",
     ),
-    ("world", "plants", "sensing", "mapping", "control", "coupling", "friction"),
+    ("world", "plants", "sensing", "mapping", "control", "coupling", "friction", "torque"),
     ("link", "safety"),
     ("realtime", "loop"),
     ("recording", "analysis", "learning", "client", "lerobot_features"),

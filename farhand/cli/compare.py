@@ -12,6 +12,7 @@ from farhand.cli.options import (
     JsonPath,
     Layer,
     LeaderRobot,
+    ModelFiles,
     ReportFolder,
     Resume,
     RigName,
@@ -50,6 +51,7 @@ def compare(
     leader: LeaderRobot = None,
     follower: FollowerRobot = None,
     space: Space = None,
+    model: ModelFiles = None,
     settings: Settings = None,
     report: ReportFolder = None,
     pictures: Pictures = None,
@@ -76,7 +78,8 @@ def compare(
     if style != "screen" and report is None and pictures is None:
         raise BadValue(f"--style {style} draws nothing without --pictures or --report")
     chosen, delays = _laws(laws), _delays(delay)
-    changed = (*pair_settings(rig, leader, follower, space), *parse_settings(settings))
+    believed = [("model", file) for file in model or []]
+    changed = (*pair_settings(rig, leader, follower, space), *believed, *parse_settings(settings))
     with Bar(f"preparing {rig}"):
         from farhand.link.layers import make_layer
         from farhand.loop.interrupts import ending_workers

@@ -40,7 +40,7 @@ HELP_ORDER = (
         "bench",
         "soak",
     ),
-    *("doctor", "gallery", "stability", "ft", "friction", "ik", "learn", "perform"),
+    *("doctor", "gallery", "stability", "ft", "friction", "torque", "ik", "learn", "perform"),
     *("info", "plot", "replay", "recover", "export", "arm"),
     *("ur-sim", "servo-sim", "can-sim"),
 )

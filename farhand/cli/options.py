@@ -45,6 +45,11 @@ TimedCommands = Annotated[
     Option("--at", metavar="SECONDS:COMMAND", help="Give a command then, such as 7:stop."),
 ]
 
+ModelFiles = Annotated[
+    list[str] | None,
+    Option("--model", metavar="FILE", help="What arms believe, from farhand torque fit."),
+]
+
 JsonPath = Annotated[
     Path | None,
     Option(

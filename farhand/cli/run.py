@@ -16,6 +16,7 @@ from farhand.cli.options import (
     JsonPath,
     Law,
     Layer,
+    ModelFiles,
     Port,
     Publish,
     PublishDrive,
@@ -117,6 +118,7 @@ def run(
     follower: FollowerPlants = None,
     space: Space = None,
     pairs: PairCount = 1,
+    model: ModelFiles = None,
     settings: Settings = None,
     at: TimedCommands = None,
     seed: Seed = 0,
@@ -172,6 +174,7 @@ def run(
         options = Options(
             law, layer, scenario, seed, delay, jitter, loss, settings=parse_settings(settings)
         )
+        options.settings += [("model", file) for file in model or []]
         # A visitor of the page may want to disturb a perfect link
         options.linked = not headless
         options.clock = VirtualClock() if virtual else WallClock()

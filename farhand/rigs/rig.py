@@ -18,6 +18,7 @@ from farhand.link.layers import make_layer
 from farhand.loop.clock import Clock
 from farhand.loop.session import Session
 from farhand.parameters import assign, describe
+from farhand.rigs.believed import MODEL, believe
 from farhand.world import ForcePulse, World
 
 if TYPE_CHECKING:
@@ -193,7 +194,20 @@ def build_rig(name: str, options: Options | None = None) -> Rig:
     if options.side is not None and (why := _one_machine(module)):
         able = ", ".join(rig for rig in rig_names() if not _one_machine(_module(rig)))
         raise Mismatch(f"rig {name!r} does not run on two machines: {why}; those that do: {able}")
-    return module.build(options)
+    models = [str(value) for path, value in options.settings if path == MODEL]
+    if not models:
+        return module.build(options)
+    plain = [(path, value) for path, value in options.settings if path != MODEL]
+    rig = module.build(replace(options, settings=plain))
+    # with the models, so that a recording of it can be run again
+    rig.options = options
+    try:
+        for file in models:
+            believe(rig, file)
+    except FarhandError:
+        rig.close()
+        raise
+    return rig
 
 
 def _one_machine(module: Any) -> str:

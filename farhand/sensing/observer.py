@@ -11,6 +11,9 @@ from farhand.spatial import damped_inverse
 
 Array = np.ndarray
 
+DRY_SPEED = 0.02
+"""Below it the direction of dry friction fades, as nobody knows it at rest, [rad/s]."""
+
 
 class MomentumObserver:
     r"""Estimates the torque that the world exerts on an arm, from its momentum.
@@ -18,7 +21,8 @@ class MomentumObserver:
     .. math:: p = M v, \qquad r = K_o \Big(p - p_0 - \int (\tau + C^\top v - g - D v + r)\,dt\Big)
 
     r follows the external torque through a low-pass of rate K_o per joint; no acceleration is
-    needed. Friction that the model lacks appears as external torque.
+    needed. Friction that the model lacks appears as external torque. Dry friction that it knows
+    (``arm.dry``) is taken off, in proportion to the speed below :data:`DRY_SPEED`.
 
     Args:
         arm: updated to the measured state before each :meth:`update`.
@@ -50,6 +54,8 @@ class MomentumObserver:
             return self.torque
         pin.computeCoriolisMatrix(arm.model, arm.data, arm.q, arm.v)
         modelled = torque + arm.data.C.T @ arm.v - arm.gravity - arm.viscous * arm.v
+        if arm.dry is not None:
+            modelled -= arm.dry * np.clip(arm.v / DRY_SPEED, -1.0, 1.0)
         if coarse:
             ahead = self.gain * (momentum - self._sum - dt * modelled)
             np.divide(ahead, 1.0 + self.gain * dt, out=self.torque)

@@ -1,0 +1,1 @@
+"""Arms held out from ``farhand torque``: logs with known causes, and how the answers are judged."""
