@@ -90,6 +90,13 @@ SessionName = Annotated[
     str | None,
     Option("--name", metavar="NAME", help="Let other programs attach; see farhand serve."),
 ]
+TaskName = Annotated[
+    str | None,
+    Option("--task", metavar="NAME", help="Something to do with real contact; see farhand list."),
+]
+OperatorName = Annotated[
+    str, Option("--operator", metavar="NAME", help="Who does it: expert, novice or tired.")
+]
 ListParameters = Annotated[
     bool, Option("--parameters", help="List every parameter with its value and exit.")
 ]
@@ -119,6 +126,8 @@ def run(
     pairs: PairCount = 1,
     settings: Settings = None,
     at: TimedCommands = None,
+    task: TaskName = None,
+    operator: OperatorName = "expert",
     seed: Seed = 0,
     json: JsonPath = None,
     report: ReportFolder = None,
@@ -172,6 +181,7 @@ def run(
         options = Options(
             law, layer, scenario, seed, delay, jitter, loss, settings=parse_settings(settings)
         )
+        options.task, options.operator = task, operator
         # A visitor of the page may want to disturb a perfect link
         options.linked = not headless
         options.clock = VirtualClock() if virtual else WallClock()
