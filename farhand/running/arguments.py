@@ -73,3 +73,27 @@ def post_commands(rig: Rig, texts: Iterable[str], length: float | None) -> None:
             known = [known for known, *_ in describe(rig.session.parameters)]
             if path not in known:
                 raise UnknownName("parameter", path, known)
+
+
+def parse_laws(text: str) -> list[str]:
+    """Names of laws; ``all`` for every one but ``none``."""
+    from farhand.coupling import every_law
+
+    if text == "all":
+        return [name for name in every_law() if name != "none"]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in every_law() and ":" not in name:
+            raise UnknownName("law", name, every_law())
+    if not names:
+        raise BadValue(f"--laws {text!r} names none; give all or names with commas between them")
+    return names
+
+
+def parse_delays(text: str) -> list[float]:
+    """Round-trip delays, [ms]."""
+    try:
+        delays = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise BadValue(f"--delay {text!r} is not a list of milliseconds such as 0,20,100") from None
+    return [within("--delay", value, 0.0, 2000.0, "ms") for value in delays]

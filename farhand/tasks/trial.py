@@ -34,9 +34,14 @@ class Trial:
         self.success, self.damaged = False, False
         self.time = self.peak = self._impulse = self._touched = self.path = 0.0
 
+    @property
+    def over(self) -> bool:
+        """Whether the task is done or something broke."""
+        return self.success or self.damaged
+
     def step(self, now_ns: int) -> None:
         """Judge the state at this time."""
-        if self.success or self.damaged:
+        if self.over:
             return
         dt = (now_ns - self._last_ns) * 1e-9
         self._last_ns = now_ns
@@ -54,7 +59,7 @@ class Trial:
         self.task.observe(force, dt)
         self.damaged = size > self.task.damage
         self.success = not self.damaged and self.task.done()
-        if self.success or self.damaged:
+        if self.over:
             self._finish()
 
     def result(self) -> dict[str, Any]:
