@@ -95,7 +95,7 @@ TaskName = Annotated[
     Option("--task", metavar="NAME", help="Something to do with real contact; see farhand list."),
 ]
 OperatorName = Annotated[
-    str, Option("--operator", metavar="NAME", help="Who does it: expert, novice or tired.")
+    str, Option("--operator", metavar="NAME", help="Who: expert, novice, tired, or none to drag.")
 ]
 ListParameters = Annotated[
     bool, Option("--parameters", help="List every parameter with its value and exit.")

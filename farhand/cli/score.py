@@ -68,9 +68,9 @@ def score(
     from farhand.link.layers import make_layer
     from farhand.report.score import show_score, write_score
     from farhand.running.resume import resumable
-    from farhand.running.scoring import ARMS, RIG, every_case
+    from farhand.running.scoring import RIG, every_case
     from farhand.running.scoring import score as play_all
-    from farhand.tasks import TASKS, named
+    from farhand.tasks import ARMS, TASKS, named
 
     own = pair_settings(RIG, leader, follower, space)
     arms = (*(own or ARMS), *parse_settings(settings))
@@ -84,7 +84,7 @@ def score(
     }
     for name in chosen["layers"]:
         make_layer(name)
-    cases = every_case(*chosen.values(), seeds, settings=arms)
+    cases = every_case(chosen, seeds, settings=arms)
     work = {**chosen, "seeds": seeds, "set": arms}
     if done is None:
         with resumable("score", work, resume, json, report) as kept, counting("trials") as bar:

@@ -43,7 +43,7 @@ from farhand.robots.edits import set_armature
 from farhand.robots.limits import Limits
 from farhand.safety import Watchdog
 from farhand.spatial import Array
-from farhand.tasks import Operator, Task, Trial, make_person, make_task
+from farhand.tasks import NOBODY, Operator, Person, Task, Trial, make_person, make_task
 from farhand.tasks.operator import PERIOD_NS
 from farhand.world import ImpedanceHand, Placed, Wall, World
 
@@ -88,7 +88,8 @@ class CoupledBuild:
         if name is None:
             return None
         task = make_task(name)
-        make_person(options.operator)
+        if options.operator != NOBODY:
+            make_person(options.operator)
         if options.scenario is not None:
             raise BadValue(f"--task {name} has its own moves: leave out --scenario")
         if options.side is not None:
@@ -114,14 +115,29 @@ class CoupledBuild:
             raise Mismatch(f"rig {self.name!r} does no tasks; rigs that do: {', '.join(ABLE)}")
         if not isinstance(hand, ImpedanceHand) or hand.open or world.externally_driven:
             raise Mismatch(f"rig {self.name!r} has no simulated hand that could do a task")
-        assert parts.operator is not None
+        if parts.operator is not None:
+            self._seat(parts.operator, task, session, world, hand, parts.link)
+        virtual = session.clock.name == "virtual"
+        trial = Trial(task, world, session.finish if virtual else lambda: None)
+        session.add(trial.step, after="physics")
+        return trial
+
+    def _seat(
+        self,
+        person: Person,
+        task: Task,
+        session: Session,
+        world: World,
+        hand: ImpedanceHand,
+        link: EmulatedLink | None,
+    ) -> None:
+        """Give the hand to an operator, who sees by a camera at the follower."""
         held = next(
             wrench
             for port in world.ports.values()
             for _, touch, wrench in port.touches
             if touch is hand
         )
-        link = parts.link
 
         def screen() -> float:
             """Delay of the picture: that of the link, one way, [s]."""
@@ -132,7 +148,7 @@ class CoupledBuild:
             session.commands.post("set", "jaws.closed", closed, at_ns)
 
         operator = Operator(
-            parts.operator,
+            person,
             hand,
             task.look,
             task.points,
@@ -143,10 +159,6 @@ class CoupledBuild:
             squeeze,
         )
         session.add(operator.step, PERIOD_NS)
-        virtual = session.clock.name == "virtual"
-        trial = Trial(task, world, session.finish if virtual else lambda: None)
-        session.add(trial.step, after="physics")
-        return trial
 
     def couple(
         self,
@@ -175,7 +187,7 @@ class CoupledBuild:
             direct: makes the bridge in one process; :class:`DirectBridge` by default.
         """
         options = self.options
-        if self.task is not None:
+        if self.task is not None and options.operator != NOBODY:
             rng = np.random.default_rng([options.seed, 4])
             parts.operator = make_person(options.operator, rng)
         parts.layer = layer = make_layer(options.layer, law)

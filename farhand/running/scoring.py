@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,11 @@ from typing import Any
 from farhand.analysis.stability.sweep import Progress, sweep
 from farhand.errors import FarhandError
 from farhand.rigs import Options, build_rig
+from farhand.tasks import ARMS
 
 Row = dict[str, Any]
 
 RIG = "pair"
-ARMS: tuple[tuple[str, object], ...] = (
-    ("rig.leader_plant", "vx300s"),
-    ("rig.follower_plant", "vx300s"),
-    ("rig.space", "tool"),
-    ("rig.frequency", 40.0),
-)
-"""The arms of a scoreboard unless others are named: a pair that people teleoperate tasks with."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +91,18 @@ def score(
 
 
 def every_case(
-    tasks: list[str],
-    laws: list[str],
-    delays: list[float],
-    losses: list[float],
-    layers: list[str],
-    operators: list[str],
+    chosen: Mapping[str, Sequence[Any]],
     seeds: int,
     rig: str = RIG,
     settings: tuple[tuple[str, object], ...] = ARMS,
 ) -> list[TrialCase]:
-    """Every combination, the seeds last."""
-    lists = (tasks, laws, delays, losses, layers, operators, range(seeds))
-    return [TrialCase(*chosen, rig, settings) for chosen in itertools.product(*lists)]
+    """Every combination, the seeds last.
+
+    Args:
+        chosen: lists of tasks, laws, delays, losses, layers and operators, in this order.
+        seeds: how many repetitions.
+        rig: that plays.
+        settings: of the rig.
+    """
+    lists = (*chosen.values(), range(seeds))
+    return [TrialCase(*one, rig=rig, settings=settings) for one in itertools.product(*lists)]

@@ -1,11 +1,13 @@
 """Tasks with real contact, and the operators who do them by eyes and hand."""
 
-from farhand.tasks.catalogue import TASKS, make_task
-from farhand.tasks.operator import Operator, Person, make_person, named
+from farhand.tasks.catalogue import ARMS, TASKS, make_task
+from farhand.tasks.operator import NOBODY, Operator, Person, make_person, named
 from farhand.tasks.task import Phase, Task, View
 from farhand.tasks.trial import Trial
 
 __all__ = [
+    "ARMS",
+    "NOBODY",
     "TASKS",
     "Operator",
     "Person",

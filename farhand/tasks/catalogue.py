@@ -16,6 +16,14 @@ from farhand.spatial import Array
 from farhand.tasks.task import DOWN, SITE, TIP, Goal, Phase, Task, View, stick
 from farhand.world import Jaws
 
+ARMS: tuple[tuple[str, object], ...] = (
+    ("rig.leader_plant", "vx300s"),
+    ("rig.follower_plant", "vx300s"),
+    ("rig.space", "tool"),
+    ("rig.frequency", 40.0),
+)
+"""Settings of the rig pair for tasks unless others are given: arms that people teleoperate with."""
+
 HOLE = 0.010
 """From the axis of the peg's hole to each of its eight sides, [m]."""
 

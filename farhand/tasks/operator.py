@@ -30,6 +30,9 @@ from farhand.spatial import Array
 from farhand.tasks.task import TIP, Phase, View
 from farhand.world import ImpedanceHand
 
+NOBODY = "none"
+"""Name of no operator: whoever drags the hand on the page, or an agent."""
+
 PERIOD_NS = 10_000_000
 """How often an operator looks and feels, [ns]."""
 
