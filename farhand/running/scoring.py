@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,4 +105,5 @@ def every_case(
         settings: of the rig.
     """
     lists = (*chosen.values(), range(seeds))
-    return [TrialCase(*one, rig=rig, settings=settings) for one in itertools.product(*lists)]
+    chosen_all: Iterable[tuple[Any, ...]] = itertools.product(*lists)
+    return [TrialCase(*(*one, rig, settings)) for one in chosen_all]
