@@ -185,6 +185,10 @@ class Station:
         self._contributions.append(contribution)
         return contribution
 
+    def leave(self, contribution: Contribution) -> None:
+        """Forget a coupling, which asks for nothing now."""
+        self._contributions.remove(contribution)
+
     def couple_joints(self) -> None:
         """Let couplings push on the joints, and tell them what else does.
 

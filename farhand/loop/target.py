@@ -17,7 +17,7 @@ from farhand.coupling.spring import Spring, SpringCoupling
 from farhand.errors import Mismatch
 from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.session import Session
-from farhand.loop.station import Station
+from farhand.loop.station import Contribution, Station
 from farhand.mapping import WorkspaceMapping
 from farhand.mapping.joint_map import JointMapping
 from farhand.parameters import parameter
@@ -119,7 +119,9 @@ class StationTarget:
         ]
         laws = [bridge.laws[-1] for bridge in self._bridges]
         self._of_joints = bool(laws) and all(law.port.space == "joints" for law in laws)
-        self._contribution, self._engagement = station.join(), Engagement()
+        # Only while it drives: others do not pay for it in every tick
+        self._contribution: Contribution | None = None
+        self._engagement = Engagement()
         self._arm, self.reference = Arm(arm.model, arm.tool), Reference()
         most = np.full(arm.nv, np.inf) if limits is None else limits.velocity
         self._speed = np.where(np.isfinite(most), most, UNKNOWN_SPEED)
@@ -129,7 +131,7 @@ class StationTarget:
         self._torque = np.zeros(arm.nv)
         self._torque_limit = np.full(arm.nv, np.inf) if limits is None else limits.torque
         self._dt, self._pull = station.period_ns * 1e-9, 0.0
-        self._driving, self.given, self.taken, self._pushed = False, False, False, 0.0
+        self.given, self.taken, self._pushed = False, False, 0.0
         # whether the reference comes to rest while a person takes over
         self._lets_go = False
         self._given_ns, self._interval = -(10**18), 0.0
@@ -201,7 +203,7 @@ class StationTarget:
         self._tool_goal.stand(self._arm.position, self._arm.rotation)
         self._lets_go, self._engagement.ramp = False, GIVE_S if self.given else FADE_S
         self._engagement.engage()
-        self._driving = True
+        self._contribution = self._contribution or station.join()
 
     def release(self) -> None:
         """Let the station rest until the next target."""
@@ -232,9 +234,9 @@ class StationTarget:
 
     def step(self, now_ns: int) -> None:
         """Pull the station to where the reference is now."""
-        if not self._driving:
-            return
         engagement, contribution = self._engagement, self._contribution
+        if contribution is None:
+            return
         if self._station.guard.trip is not None:
             self._lets_go = False
             engagement.release()
@@ -251,7 +253,9 @@ class StationTarget:
             leading.step(own if self.given or self.taken else 0.0)
         contribution.gain = own
         contribution.target = self.reference if engagement.wanted else None
-        self._driving = engagement.wanted or own > 0.0
+        if not (engagement.wanted or own > 0.0):
+            self._station.leave(contribution)
+            self._contribution = None
 
     def _watch_leaders(self, now_ns: int) -> None:
         """Give the station to a person who pushes; hold still if the leader cannot follow."""

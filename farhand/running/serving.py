@@ -22,6 +22,9 @@ MAX_CLIENTS = 16
 MAX_TEXT = 1000
 """Letters of an answer: six bytes each in JSON at most, so that it is one message."""
 
+IDLE_TICKS, LOOK_EVERY = 200, 5
+"""After that many ticks without a message the loop looks for one in every fifth tick only."""
+
 LOG_TAIL = 256
 """Newest commands among which an answer is looked for; each client has one on its way."""
 
@@ -57,7 +60,7 @@ class NamedSession:
         self._waiting: list[tuple[socket.socket, int, Request]] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.setblocking(False)
-        self._ready, self._listening = select.epoll(), False
+        self._ready, self._listening, self._idle = select.epoll(), False, 0
 
     def open(self, rig: Rig) -> None:
         """Let programs in from the first tick on: they find a value of every signal."""
@@ -78,7 +81,11 @@ class NamedSession:
             self._listener.listen(MAX_CLIENTS)
         if self._waiting:
             self._answer()
+        self._idle += 1
+        if self._idle > IDLE_TICKS and self._idle % LOOK_EVERY:
+            return
         for number, _ in self._ready.poll(0, 1):
+            self._idle = 0
             client = self._clients.get(number)
             self._admit() if client is None else self._take(client)
 

@@ -1,9 +1,9 @@
 """Where pairs coupled joint by joint begin to shake: predicted, and tried on the rig itself.
 
-``python -m farhand_lab.laws.joint_margins F.jsonl FOLDER`` tries the cells, keeps the rows in that
-file and writes a page; an interrupted run goes on where it stopped. Each cell is a pair at a wall,
-and one number that grows until it shakes: the force at the hand, the stiffness of the wall, or the
-delay. The rig must be calm at 0.85 of the predicted onset and shake at 1.15 of it.
+``python -m farhand_lab.laws.joint_margins second F.jsonl FOLDER`` tries the cells of a grid, keeps
+the rows in that file and writes a page; an interrupted run goes on where it stopped. Each cell is a
+pair at a wall, and one number that grows until it shakes: the force at the hand, the stiffness of
+the wall, or the delay. The rig must be calm at 0.85 of the predicted onset and shake at 1.15 of it.
 
 The joints have no dry friction here: with it, whether a loop shakes depends on how hard it was
 bumped.
@@ -40,8 +40,8 @@ MIN_DELAY_S = 0.02
 SHORT_S, LONG_S, LONG_DELAY_MS = 4.0, 8.0, 100.0
 """Lengths of a trial, and the round trip from which on it is the longer one."""
 
-COUNT, SEED = 110, 24
-"""How many cells with an onset are tried, in an order drawn with this seed."""
+COUNT = 110
+"""How many cells with an onset are tried."""
 
 WALL_DAMPING = 1.0
 """Of every wall, [N·s/m]."""
@@ -79,6 +79,42 @@ class JointCell:
         ]
 
 
+SPRINGS = ("position-position", "position-force", "virtual-constraints")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where the cells lie. The second was chosen when the first had been run, and ran once."""
+
+    seed: int
+    pairs: tuple[tuple[str, str], ...]
+    frequency: float  #: ω of the rig's gains where the delay is not asked for, [rad/s]
+    frequencies: tuple[float, ...]  #: and where it is, [rad/s]
+    delays: tuple[float, ...]  #: where the force is asked for, [ms]
+    delays_at_wall: tuple[float, ...]  #: and the wall, [ms]
+    wall: float  #: where the force is asked for, [N/m]
+    walls: tuple[float, ...]  #: and the delay, [N/m]
+    hands: tuple[float, ...]  #: [-]
+
+    def cells(self) -> list[JointCell]:
+        """All cells, in random order; those whose onset is outside the ranges have none."""
+        fixed, wall = [self.frequency], [self.wall]
+        tables: list[tuple[Any, ...]] = [
+            ((*SPRINGS, "admittance"), ["gain"], fixed, self.delays, wall, self.hands),
+            (["four-channel"], ["gain"], fixed, self.delays, wall, [1.0]),
+            (("position-force", "admittance"), ["wall"], fixed, self.delays_at_wall, [0.0], [1.0]),
+            ((*SPRINGS, "four-channel"), ["delay"], self.frequencies, [0.0], self.walls, [1.0]),
+        ]
+        rows = [
+            JointCell(*pair, *row)
+            for table in tables
+            for row in product(*table)
+            for pair in self.pairs
+        ]
+        random.Random(self.seed).shuffle(rows)
+        return rows
+
+
 PAIRS = (
     ("so101-leader", "so101"),
     ("openarm", "openarm"),
@@ -87,21 +123,16 @@ PAIRS = (
     ("xarm7", "xarm7"),
     ("vx300s", "vx300s"),
 )
-SPRINGS = ("position-position", "position-force", "virtual-constraints")
-
-
-def cells() -> list[JointCell]:
-    """All cells, in random order; those whose onset is outside the ranges have none to compare."""
-    # Laws, question, ω [rad/s], round trips [ms], walls [N/m], hands [-].
-    tables: list[tuple[Any, ...]] = [
-        ((*SPRINGS, "admittance"), ["gain"], [25.0], (10.0, 60.0), [1000.0], (0.4, 1.0)),
-        (["four-channel"], ["gain"], [25.0], (10.0, 60.0), [1000.0], [1.0]),
-        (("position-force", "admittance"), ["wall"], [25.0], (0.0, 30.0), [0.0], [1.0]),
-        ((*SPRINGS, "four-channel"), ["delay"], (15.0, 30.0), [0.0], (500.0, 2000.0), [1.0]),
-    ]
-    rows = [JointCell(*pair, *row) for table in tables for row in product(*table) for pair in PAIRS]
-    random.Random(SEED).shuffle(rows)
-    return rows
+GRIDS = {
+    "first": Grid(
+        *(24, PAIRS, 25.0, (15.0, 30.0), (10.0, 60.0), (0.0, 30.0), 1000.0),
+        *((500.0, 2000.0), (0.4, 1.0)),
+    ),
+    "second": Grid(
+        *(25, (*PAIRS, ("ur5e", "ur5e"), ("koch-leader", "koch"), ("iiwa14", "panda")), 20.0),
+        *((20.0, 35.0), (6.0, 40.0), (0.0, 20.0), 1500.0, (800.0, 3000.0), (0.6, 1.5)),
+    ),
+}
 
 
 @lru_cache(maxsize=1)
@@ -185,9 +216,10 @@ def write_report(rows: list[dict[str, Any]], folder: Path, note: str = "") -> Pa
 
 
 def main() -> None:
-    """Try the cells of the first argument's file; write their page to the second's folder."""
-    chosen = list(islice((c for c in cells() if not math.isnan(predicted(c))), COUNT))
-    done = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    """Try the cells of a grid; keep rows in the second argument's file, a page in the third's."""
+    cells = GRIDS[sys.argv[1]].cells()
+    chosen = list(islice((c for c in cells if not math.isnan(predicted(c))), COUNT))
+    done = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     rows = sweep(judge, chosen, lambda cell: cell.name, done, workers=1)
     for row in rows:
         row.pop("name", None)
@@ -197,8 +229,8 @@ def main() -> None:
     for row in rows:
         if not within(row):
             print(row)
-    if len(sys.argv) > 2:
-        print(write_report(rows, Path(sys.argv[2])))
+    if len(sys.argv) > 3:
+        print(write_report(rows, Path(sys.argv[3])))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class PublishedSession:
     recording: Path
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def router() -> Iterator[int]:
     """A Zenoh router; not the one of this machine."""
     zenoh = pytest.importorskip("zenoh")
@@ -47,7 +47,7 @@ def router() -> Iterator[int]:
         yield port
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def published(router: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PublishedSession]:
     """A session that may be driven by all who watch."""
     folder = tmp_path_factory.mktemp("published")
