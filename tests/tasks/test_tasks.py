@@ -7,9 +7,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from farhand.console.menus import menus_of
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
+from farhand.running.page import changed_options
 from farhand.tasks import TASKS, make_task
 from farhand.world import Placed, World
 
@@ -128,3 +130,13 @@ def test_what_does_not_fit_is_refused_in_one_line():
         built("peg", scenario="wall")
     with pytest.raises(Mismatch, match="does no tasks"):
         build_rig("cooperative", Options(task="peg"))
+
+
+def test_the_page_of_a_task_offers_no_other_scenario_and_begins_it_again():
+    """With another law, and the same task."""
+    rig = built("push", operator="none")
+    menus = menus_of(rig)
+    rig.close()
+    assert list(menus["scenarios"]) == ["push"] and rig.parts.operator is None
+    again = changed_options(rig.options, {"law": "unilateral", "scenario": "push"}, menus)
+    assert (again.task, again.scenario, again.law) == ("push", None, "unilateral")
