@@ -35,10 +35,10 @@ class TrialCase:
     @property
     def name(self) -> str:
         """What tells it from the others."""
-        return (
-            f"{self.task} {self.law} {self.delay:g} ms {self.loss:g} {self.layer} "
-            f"{self.operator} {self.seed}"
-        )
+        others = () if self.settings == ARMS else self.settings
+        parts = (self.task, self.law, f"{self.delay:g} ms", f"{self.loss:g}", self.layer)
+        parts += (self.operator, str(self.seed), *(f"{path}={value}" for path, value in others))
+        return " ".join(parts)
 
 
 def play(case: TrialCase) -> Row:

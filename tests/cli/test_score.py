@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 
 import pytest
 
@@ -60,6 +61,13 @@ def test_finished_trials_are_not_played_again(tmp_path, monkeypatch):
     monkeypatch.setattr(scoring, "play", lambda case: pytest.fail("played again"))
     main(few)
     assert len(done.read_text().splitlines()) == 2
+
+
+def test_trials_of_other_arms_have_other_names():
+    """So that a file of --done cannot mix them up."""
+    one = scoring.TrialCase("peg", "unilateral", 0.0, 0.0, "none", "expert", 0)
+    other = replace(one, settings=(("rig.leader_plant", "ur5e"),))
+    assert one.name == "peg unilateral 0 ms 0 none expert 0" != other.name
 
 
 def test_a_law_that_cannot_be_built_is_a_row_with_the_reason():
