@@ -102,7 +102,8 @@ def score(
         def command(some: Sequence[dict[str, Any]]) -> str:
             return _command(some, seeds, fixed)
 
-        about = f"{own[0][1] if own else 'vx300s'} leading, {len(chosen['operators'])} operators"
+        people = ", ".join(chosen["operators"])
+        about = f"leader: {own[0][1] if own else 'vx300s'}; operators: {people}"
         say(f"report: {write_score(rows, report, command, about)}")
 
 

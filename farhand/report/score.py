@@ -87,7 +87,7 @@ def write_score(
     played = [row for row in rows if "refused" not in row]
     best = max(dict.fromkeys(r["law"] for r in played), key=lambda law: _share_of(played, law))
     lead = (
-        f"{len(played)} trials of {len({row['task'] for row in played})} tasks, {about}. "
+        f"Trials: {len(played)}; tasks: {len({row['task'] for row in played})}; {about}. "
         f"Over all of them {best} finishes most often: {100 * _share_of(played, best):.0f} %. "
         "Bars are intervals of 95 % (Wilson) for shares, quartiles for forces and times."
     )
@@ -134,7 +134,7 @@ def write_score(
             [[f"{d:g} ms", *(_cell(played, d, loss) for loss in losses)] for d in delays],
             "Share of trials done, with its interval.",
         )
-        page.markup(f"<pre>{_escaped(command(played))}</pre>")
+        page.command(command(played))
     page.section("By task")
     tasks = list(dict.fromkeys(row["task"] for row in played))
     laws = list(dict.fromkeys(row["law"] for row in played))
@@ -178,14 +178,10 @@ def _cell(rows: Sequence[Row], delay: float, loss: float) -> str:
     return "–" if math.isnan(p) else f"{100 * p:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
-
-
 def _picture(page: ReportPage, title: str, figure: Figure, caption: str, command: str) -> None:
     page.section(title)
     page.figure(figure, caption)
-    page.markup(f"<pre>{_escaped(command)}</pre>")
+    page.command(command)
 
 
 def _bars(rows: Sequence[Row], by: str, what: str, label: str) -> Figure:
@@ -205,6 +201,7 @@ def _bars(rows: Sequence[Row], by: str, what: str, label: str) -> Figure:
     ax.barh(groups, values[:, 0], color="#56b4e9", height=0.6)
     ax.errorbar(values[:, 0], groups, xerr=values[:, 1:].T, fmt="none", ecolor="#333333", capsize=3)
     dress(ax, label)
+    ax.set_axisbelow(True)
     ax.set_xlim(left=0.0, right=100.0 if percent else None)
     return figure
 

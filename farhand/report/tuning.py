@@ -102,6 +102,6 @@ def write_tuning(result: Tuned, folder: Path, command: str) -> Path:
         "hand could be before the prediction shakes, in the worst of them.",
     )
     page.figure(trade_figure(result), "What margin costs: every gain that was tried.")
-    page.markup(f"<pre>{command.replace('&', '&amp;').replace('<', '&lt;')}</pre>")
+    page.command(command)
     page.table(["", "value"], lines(result))
     return page.save(folder)

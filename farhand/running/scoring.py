@@ -36,8 +36,8 @@ class TrialCase:
     def name(self) -> str:
         """What tells it from the others."""
         others = () if self.settings == ARMS else self.settings
-        parts = (self.task, self.law, f"{self.delay:g} ms", f"{self.loss:g}", self.layer)
-        parts += (self.operator, str(self.seed), *(f"{path}={value}" for path, value in others))
+        parts = [self.task, self.law, f"{self.delay:g} ms", f"{self.loss:g}", self.layer]
+        parts += [self.operator, str(self.seed), *(f"{path}={value}" for path, value in others)]
         return " ".join(parts)
 
 

@@ -37,7 +37,7 @@ def test_the_page_answers_each_question_with_a_picture_and_its_command(tmp_path)
     for question in ("Which law finishes?", "Which law hurts?", "What does delay cost?"):
         assert question in page
     assert "What does a layer cost?" in page and page.count("<figure>") == 4
-    command = page.split("<pre>")[1].split("</pre>")[0]
+    command = page.split('anywhere">')[1].split("</pre>")[0]
     assert shlex.split(command)[:3] == ["farhand", "score", "--tasks"]
     assert "--delay 0 --loss 0 --layers none" in command
 
