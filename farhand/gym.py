@@ -8,10 +8,15 @@ the follower's tool to a goal. The same seed and actions give the same observati
     import farhand.gym
 
     env = gymnasium.make("farhand/dual-arm-v0")
+
+``farhand/peg-v0`` and so on are the tasks of :mod:`farhand.tasks` for the same agent, and
+:func:`expert` is somebody who can do them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +27,9 @@ from farhand.loop.telemetry import Reader
 from farhand.parameters import declared
 from farhand.recording.export import component_units
 from farhand.rigs import Options, Rig, build_rig, rig_names
+from farhand.tasks import ARMS, TASKS, Operator, Trial, make_person
+from farhand.tasks.operator import PERIOD_NS
+from farhand.tasks.task import SITE
 from farhand.world import ImpedanceHand
 
 try:
@@ -104,8 +112,7 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         assert self.rig is not None
         self._count, self._drag, self._begun = 0, np.zeros(3), True
         self.rig.session.run(self._dt)
-        start = self._latest("follower")["position_tool_in_world"]
-        self._goal = start + self.np_random.uniform(-REACH, REACH, 3)
+        self._goal = self._aim()
         return self._observe(), self._info()
 
     def step(self, action: Array) -> tuple[dict[str, Array], float, bool, bool, dict[str, Any]]:
@@ -125,8 +132,17 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         self.rig.session.run(self._dt)
         self.rig.metrics.pull()
         info = self._info()
-        done = info["distance"] < CLOSE or bool(self.rig.session.trips)
-        return self._observe(), -info["distance"], done, self._count >= self._steps, info
+        reward, done = self._judge(info)
+        return self._observe(), reward, done, self._count >= self._steps, info
+
+    def _aim(self) -> Array:
+        """A goal within reach of the follower's tool, [m]."""
+        start: Array = self._latest("follower")["position_tool_in_world"]
+        return start + self.np_random.uniform(-REACH, REACH, 3)
+
+    def _judge(self, info: dict[str, Any]) -> tuple[float, bool]:
+        """Reward of a step, and whether the episode is over."""
+        return -info["distance"], info["distance"] < CLOSE or bool(info["trips"])
 
     def close(self) -> None:
         """Give back what the rig holds."""
@@ -196,6 +212,103 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         }
 
 
+class TaskEnv(RigEnv):
+    """One task as an environment: the agent is the hand, and the task's referee judges.
+
+    The observation is that of :class:`RigEnv` with the place of the mechanism that matters as goal.
+    The reward of a step is −1/N in an episode of N steps, 1 more when the task is done, 1 less
+    when something breaks or an arm stops.
+
+    Args:
+        task: which one.
+        options: how the rig pair is built; two vx300s coupled tool to tool by default.
+    """
+
+    def __init__(self, task: str = "peg", options: Options | None = None) -> None:
+        options = options or Options(law="position-position", settings=list(ARMS))
+        options = replace(options, task=task, operator="none")
+        self._closed = False
+        super().__init__("pair", 1e9 / PERIOD_NS, TASKS[task].seconds, options)
+        #: whether the last number of an action closes the jaws (above 0) or opens them
+        self.grasps = self.trial.task.jaws is not None
+        if self.grasps:
+            high = np.array([SPEED, SPEED, SPEED, 1.0])
+            self.action_space = spaces.Box(-high, high, dtype=np.float64)
+            self.units["action"] = ["m/s"] * 3 + ["-"]
+
+    @property
+    def trial(self) -> Trial:
+        """The referee of this episode."""
+        if self.rig is None or self.rig.trial is None:
+            raise Mismatch("there is no episode: call reset() first")
+        return self.rig.trial
+
+    def step(self, action: Array) -> tuple[dict[str, Array], float, bool, bool, dict[str, Any]]:
+        """Move the hand for one step of the agent, and the jaws in tasks that grasp."""
+        if self.grasps and self.rig is not None:
+            if np.shape(action) != (4,):
+                raise BadValue(f"action {action!r} is not four numbers, [m/s] ×3 and the jaws")
+            closed = bool(action[3] > 0.0)
+            if closed != self._closed:
+                self.rig.session.commands.post("set", "jaws.closed", closed)
+            self._closed, action = closed, action[:3]
+        return super().step(action)
+
+    def _build(self, seed: int) -> None:
+        super()._build(seed)
+        self._closed = False
+
+    def _aim(self) -> Array:
+        points = np.zeros((self.trial.task.points, 3))
+        self.trial.task.look(points)
+        return points[SITE].copy()
+
+    def _judge(self, info: dict[str, Any]) -> tuple[float, bool]:
+        done = info["success"]
+        failed = info["damaged"] or bool(info["trips"])
+        return float(done) - float(failed) - 1.0 / self._steps, done or failed
+
+    def _observe(self) -> dict[str, Array]:
+        self._goal = self._aim()
+        return super()._observe()
+
+    def _info(self) -> dict[str, Any]:
+        return {**super()._info(), **self.trial.result()}
+
+
+def expert(env: TaskEnv, name: str = "expert") -> Callable[[], Array]:
+    """Somebody who does the task of an episode: call it for each action.
+
+    It looks and feels as :class:`farhand.tasks.Operator` does, later and less exactly than the
+    observation.
+    """
+    task, rig = env.trial.task, env.rig
+    assert rig is not None
+    hand = rig.parts.hand
+    touches = [row for port in rig.world.ports.values() for row in port.touches]
+    feel = next(wrench for _, touch, wrench in touches if touch is hand)
+    shadow = ImpedanceHand()
+    rng = np.random.default_rng(rig.options.seed)
+    person = make_person(name, rng)
+
+    def squeeze(closed: bool) -> None:
+        jaws[0] = 1.0 if closed else -1.0
+
+    operator = Operator(
+        person, shadow, task.look, task.points, feel, task.plan, rng, squeeze=squeeze
+    )
+    at, jaws = np.zeros(3), [-1.0]
+
+    def act() -> Array:
+        operator.step(rig.session.now_ns)
+        shadow.path.at((rig.session.now_ns + PERIOD_NS) * 1e-9)
+        velocity = np.clip((shadow.path.translation - at) / (PERIOD_NS * 1e-9), -SPEED, SPEED)
+        at[:] += velocity * (PERIOD_NS * 1e-9)
+        return np.concatenate([velocity, jaws]) if env.grasps else velocity
+
+    return act
+
+
 def _velocity(action: Array) -> Array:
     """An action as the hand's velocity, cut to what the agent may ask for, [m/s]."""
     try:
@@ -208,10 +321,14 @@ def _velocity(action: Array) -> Array:
 
 
 def register() -> None:
-    """Make every rig known to Gymnasium as ``farhand/RIG-v0``, when this module is imported."""
+    """Make every rig and task known to Gymnasium, ``farhand/NAME-v0``, when this is imported."""
     for name in rig_names():
         gymnasium.register(
             id=f"farhand/{name}-v0", entry_point="farhand.gym:RigEnv", kwargs={"rig": name}
+        )
+    for name in TASKS:
+        gymnasium.register(
+            id=f"farhand/{name}-v0", entry_point="farhand.gym:TaskEnv", kwargs={"task": name}
         )
 
 

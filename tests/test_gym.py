@@ -16,6 +16,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 import farhand.gym  # noqa: E402, F401
 from farhand.errors import BadValue, Mismatch  # noqa: E402
 from farhand.rigs import rig_names  # noqa: E402
+from farhand.tasks import TASKS  # noqa: E402
 
 HANDLESS = "cooperative"  # arms that carry by themselves
 
@@ -123,3 +124,33 @@ def test_a_step_without_an_episode_says_what_is_missing(env):
         env.step(np.zeros(3))
     env.reset(seed=1)
     env.step(np.zeros(3))
+
+
+@pytest.mark.parametrize("name", ["peg", "pick"])
+def test_a_task_passes_gymnasiums_own_checker(name):
+    """Without a warning; the force at the follower's wrist is observed."""
+    env = gymnasium.make(f"farhand/{name}-v0")
+    assert "follower.wrench_measured_in_world" in env.observation_space.spaces
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped)
+    env.close()
+
+
+def test_every_task_is_known_to_gymnasium():
+    """By its name."""
+    assert {f"farhand/{name}-v0" for name in TASKS} <= set(gymnasium.registry)
+
+
+def test_an_expert_does_a_task_and_is_rewarded():
+    """Through the same actions as any agent."""
+    env = gymnasium.make("farhand/button-v0").unwrapped
+    env.reset(seed=1)
+    act, total, over = farhand.gym.expert(env), 0.0, False
+    while not over:
+        _, reward, over, late, info = env.step(act())
+        total += reward
+        over = over or late
+    env.close()
+    assert info["success"] and 0.0 < total < 1.0
+    assert info["peak_force"] > 5.0

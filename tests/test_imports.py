@@ -31,7 +31,7 @@ LAYERS = (
     ("world", "plants", "sensing", "mapping", "control", "coupling", "friction", "torque"),
     ("link", "safety"),
     ("realtime", "loop"),
-    ("recording", "analysis", "learning", "client", "lerobot_features"),
+    ("recording", "analysis", "learning", "client", "lerobot_features", "tasks"),
     ("rigs",),
     ("console", "gym"),
     ("report", "running", "publishing"),

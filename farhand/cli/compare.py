@@ -23,9 +23,9 @@ from farhand.cli.options import (
 )
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.report.figures import STYLES
-from farhand.report.output import Bar, check_file, check_folder, counting, say, within, write_json
+from farhand.report.output import Bar, check_file, check_folder, counting, say, write_json
 from farhand.running import fill_cache
-from farhand.running.arguments import parse_settings
+from farhand.running.arguments import parse_delays, parse_laws, parse_settings
 
 Laws = Annotated[
     str, Option(metavar="all|A,B,…", help="Which laws; default: all that the rig can run.")
@@ -77,7 +77,7 @@ def compare(
         raise UnknownName("style", style, STYLES)
     if style != "screen" and report is None and pictures is None:
         raise BadValue(f"--style {style} draws nothing without --pictures or --report")
-    chosen, delays = _laws(laws), _delays(delay)
+    chosen, delays = parse_laws(laws), parse_delays(delay)
     believed = [("model", file) for file in model or []]
     changed = (*pair_settings(rig, leader, follower, space), *believed, *parse_settings(settings))
     with Bar(f"preparing {rig}"):
@@ -112,25 +112,3 @@ def compare(
     if pictures is not None:
         write_pictures(rows, pictures, style)
     return 0
-
-
-def _laws(text: str) -> list[str]:
-    from farhand.coupling import every_law
-
-    if text == "all":
-        return [name for name in every_law() if name != "none"]
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in every_law() and ":" not in name:
-            raise UnknownName("law", name, every_law())
-    if not names:
-        raise BadValue(f"--laws {text!r} names none; give all or names with commas between them")
-    return names
-
-
-def _delays(text: str) -> list[float]:
-    try:
-        delays = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise BadValue(f"--delay {text!r} is not a list of milliseconds such as 0,20,100") from None
-    return [within("--delay", value, 0.0, 2000.0, "ms") for value in delays]

@@ -21,6 +21,8 @@ HEADINGS = {
     "scenarios": "Scenarios, for --scenario",
     "laws": "Laws, for --law",
     "layers": "Layers, for --layer",
+    "tasks": "Tasks, for --task",
+    "operators": "Operators, for --operator",
     "friction": "Friction models",
     "plants": "Plants, for --leader and --follower",
     "robots": "Robots",
@@ -106,6 +108,7 @@ def _names(section: str | None) -> dict[str, Rows]:
     """The rows of one section, or of all."""
     own = {"rigs": _rigs, "plants": _plants, "robots": _robots}
     own |= {"laws": _laws, "layers": _layers, "friction": _friction, "experiments": list}
+    own |= {"tasks": _tasks, "operators": _operators}
     names = {name: rows() for name, rows in own.items() if section in (None, name)}
     return names | _listings(section)
 
@@ -174,6 +177,24 @@ def _layers() -> Rows:
     return [
         {"name": name, "title": _summary(layer), "needs": sorted(layer.needs)}
         for name, layer in every_layer().items()
+    ]
+
+
+def _tasks() -> Rows:
+    from farhand.tasks import TASKS
+
+    return [{"name": name, "title": task.title} for name, task in TASKS.items()]
+
+
+def _operators() -> Rows:
+    from farhand.tasks import named
+
+    return [
+        {
+            "name": name,
+            "title": f"reacts in {numbers['reaction']:g} s, {numbers['stiffness']:g} N/m",
+        }
+        for name, numbers in named().items()
     ]
 
 

@@ -44,7 +44,13 @@ from farhand.report.output import (
     write_json,
 )
 from farhand.running import fill_cache
-from farhand.running.arguments import check_run_files, check_seconds, parse_settings, post_commands
+from farhand.running.arguments import (
+    check_run_files,
+    check_seconds,
+    parse_settings,
+    post_commands,
+    read_gains,
+)
 
 if TYPE_CHECKING:
     from farhand.rigs import Options, Rig
@@ -91,6 +97,16 @@ SessionName = Annotated[
     str | None,
     Option("--name", metavar="NAME", help="Let other programs attach; see farhand serve."),
 ]
+GainsFile = Annotated[
+    Path | None, Option("--gains", metavar="F.toml", help="Law and gains, from farhand tune.")
+]
+TaskName = Annotated[
+    str | None,
+    Option("--task", metavar="NAME", help="Something to do with real contact; see farhand list."),
+]
+OperatorName = Annotated[
+    str, Option("--operator", metavar="NAME", help="Who: expert, novice, tired, or none to drag.")
+]
 ListParameters = Annotated[
     bool, Option("--parameters", help="List every parameter with its value and exit.")
 ]
@@ -121,6 +137,9 @@ def run(
     model: ModelFiles = None,
     settings: Settings = None,
     at: TimedCommands = None,
+    gains: GainsFile = None,
+    task: TaskName = None,
+    operator: OperatorName = "expert",
     seed: Seed = 0,
     json: JsonPath = None,
     report: ReportFolder = None,
@@ -171,10 +190,20 @@ def run(
         # Refused before anything is built
         served = NamedSession(name or f"published-{os.getpid()}") if name or publish else None
         destinations = [parse_destination(text) for text in publish or []]
+        found_law, found = read_gains(gains) if gains is not None else (None, [])
+        law = law or found_law
         options = Options(
-            law, layer, scenario, seed, delay, jitter, loss, settings=parse_settings(settings)
+            law,
+            layer,
+            scenario,
+            seed,
+            delay,
+            jitter,
+            loss,
+            settings=[*found, *parse_settings(settings)],
         )
         options.settings += [("model", file) for file in model or []]
+        options.task, options.operator = task, operator
         # A visitor of the page may want to disturb a perfect link
         options.linked = not headless
         options.clock = VirtualClock() if virtual else WallClock()

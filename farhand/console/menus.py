@@ -63,10 +63,13 @@ def menus_of(rig: Rig) -> Menus:
         if names := list(declared(build, path)["choices"]):
             choices[path], meanings[path], chosen[path] = names, meaning, value
     coupled = bool(rig.session.bridges) and whole
+    # a task has no other moves
+    own = {rig.scenario.name: rig.scenario}
+    scenarios = own if options.task is not None else scenarios_of(rig.name)
     return {
         "laws": sorted({*every_law(), rig.law}) if coupled else [],
         "layers": ["none", *every_layer()] if coupled else [],
-        "scenarios": {name: s.title for name, s in scenarios_of(rig.name).items()} if whole else {},
+        "scenarios": {name: s.title for name, s in scenarios.items()} if whole else {},
         "build": choices,
         "meanings": meanings,
         "chosen": chosen,

@@ -93,6 +93,11 @@ class ReportPage:
         """Add HTML whose text is escaped already."""
         self._parts.append(html)
 
+    def command(self, text: str) -> None:
+        """Add a command line, broken where it is longer than the page is wide."""
+        look = "white-space: pre-wrap; overflow-wrap: anywhere"
+        self._parts.append(f'<pre style="{look}">{escape(text)}</pre>')
+
     def paragraph(self, text: str) -> None:
         """Add a paragraph of plain text."""
         self._parts.append(f"<p>{escape(text)}</p>")

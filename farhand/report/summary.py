@@ -76,6 +76,8 @@ def result_of(rig: Rig, outcome: RunOutcome) -> Result:
             for logged in session.commands.log
         ],
     }
+    if rig.trial is not None:
+        result["task"] = {**rig.trial.result(), "operator": options.operator}
     result["never_coupled"] = never_coupled(result)
     result["hints"] = hints(rig, result)
     if session.clock.name == "wall":
@@ -349,10 +351,24 @@ def side_lines(result: Result) -> Iterator[tuple[str, str]]:
     yield "datagrams", ", ".join([opened, *refused])
 
 
+def task_lines(result: Result) -> list[tuple[str, str]]:
+    """How a task went; nothing for a run without one."""
+    task = result.get("task")
+    if task is None:
+        return []
+    ending = "done" if task["success"] else "damaged" if task["damaged"] else "not done"
+    forces = [f"{number(task[name])} N" for name in ("peak_force", "mean_force", "damage_limit")]
+    return [
+        ("task", f"{ending} after {task['time']:.1f} s by the {task['operator']} operator"),
+        ("force", f"peak {forces[0]}, mean in contact {forces[1]}, damage above {forces[2]}"),
+        ("path", f"{number(task['path'])} m of the tool's tip"),
+    ]
+
+
 def show(rig: Rig, result: Result, outcome: RunOutcome) -> None:
     """Print a run for a person."""
     title = f"{result['rig']} · {result['law']} · {result['scenario']}"
-    rows = [*lines(result), ("tick", _tick_text(rig.session))]
+    rows = [*task_lines(result), *lines(result), ("tick", _tick_text(rig.session))]
     show_values(title, rows, beside=_pace(rig, outcome))
     if rig.session.cycle is not None:
         show_timing(rig.session, outcome.grants)

@@ -11,6 +11,7 @@ import numpy as np
 from farhand.analysis.metrics import Metrics, SideMetrics
 from farhand.arm import Arm
 from farhand.coupling import Coupling
+from farhand.errors import BadValue, Mismatch
 from farhand.link.channel import MemoryChannel
 from farhand.link.endpoint import Endpoint
 from farhand.link.layers import make_layer
@@ -42,10 +43,15 @@ from farhand.robots.edits import set_armature
 from farhand.robots.limits import Limits
 from farhand.safety import Watchdog
 from farhand.spatial import Array
-from farhand.world import ImpedanceHand, Wall, World
+from farhand.tasks import NOBODY, Operator, Person, Task, Trial, make_person, make_task
+from farhand.tasks.operator import PERIOD_NS
+from farhand.world import ImpedanceHand, Placed, Wall, World
 
 ROLES = ("leader", "follower")
 OTHER = {"leader": "follower", "follower": "leader"}
+ABLE = ("dual-arm", "pair", "hazardous")
+"""Rigs whose follower can do tasks."""
+
 MACHINE_PARAMETERS = ("kernel", "offset_position", "offset_rotation")
 """Parameters of a law that may differ between the two sides."""
 
@@ -69,9 +75,90 @@ class CoupledBuild:
     ) -> None:
         self.name = name
         self.options = options
+        self.task = self._task(scenarios)
         self.scenario = choose(scenarios, options, default)
+        if self.task is not None:
+            self.scenario = Scenario(self.task.name, self.task.title, self.task.seconds)
         self.shaping, self.settings = split_settings(options, self.scenario)
         self.rng = np.random.default_rng(options.seed)
+
+    def _task(self, scenarios: dict[str, Scenario]) -> Task | None:
+        """The task that the user named, for both sides in one process and no other scenario."""
+        name, options = self.options.task, self.options
+        if name is None:
+            return None
+        task = make_task(name)
+        if options.operator != NOBODY:
+            make_person(options.operator)
+        if options.scenario is not None:
+            raise BadValue(f"--task {name} has its own moves: leave out --scenario")
+        if options.side is not None:
+            raise Mismatch(f"task {name!r} needs both sides in one process")
+        return task
+
+    def world(self, placed: dict[str, Placed], step_ns: int, gravity: float) -> World:
+        """The simulated physics: the robots, and the mechanism of a task."""
+        if self.task is None:
+            return World(placed, step_ns, gravity)
+        if "follower" not in placed:
+            raise Mismatch(f"rig {self.name!r} has no follower arm for task {self.task.name!r}")
+        world = World(self.task.place(placed, self.options.seed), step_ns, gravity)
+        self.task.join(world)
+        return world
+
+    def _trial(self, session: Session, world: World, parts: RigParts) -> Trial | None:
+        """Let an operator do the task, and a referee judge it."""
+        task, hand = self.task, parts.hand
+        if task is None:
+            return None
+        if "task" not in world.placed:
+            raise Mismatch(f"rig {self.name!r} does no tasks; rigs that do: {', '.join(ABLE)}")
+        if not isinstance(hand, ImpedanceHand) or hand.open or world.externally_driven:
+            raise Mismatch(f"rig {self.name!r} has no simulated hand that could do a task")
+        if parts.operator is not None:
+            self._seat(parts.operator, task, session, world, hand, parts.link)
+        virtual = session.clock.name == "virtual"
+        trial = Trial(task, world, session.finish if virtual else lambda: None)
+        session.add(trial.step, after="physics")
+        return trial
+
+    def _seat(
+        self,
+        person: Person,
+        task: Task,
+        session: Session,
+        world: World,
+        hand: ImpedanceHand,
+        link: EmulatedLink | None,
+    ) -> None:
+        """Give the hand to an operator, who sees by a camera at the follower."""
+        held = next(
+            wrench
+            for port in world.ports.values()
+            for _, touch, wrench in port.touches
+            if touch is hand
+        )
+
+        def screen() -> float:
+            """Delay of the picture: that of the link, one way, [s]."""
+            return 0.0 if link is None else 0.5e-3 * link.delay
+
+        def squeeze(closed: bool) -> None:
+            at_ns = session.now_ns + round(1e9 * screen())
+            session.commands.post("set", "jaws.closed", closed, at_ns)
+
+        operator = Operator(
+            person,
+            hand,
+            task.look,
+            task.points,
+            held,
+            task.plan,
+            np.random.default_rng([self.options.seed, 3]),
+            screen,
+            squeeze,
+        )
+        session.add(operator.step, PERIOD_NS)
 
     def couple(
         self,
@@ -100,6 +187,9 @@ class CoupledBuild:
             direct: makes the bridge in one process; :class:`DirectBridge` by default.
         """
         options = self.options
+        if self.task is not None and options.operator != NOBODY:
+            rng = np.random.default_rng([options.seed, 4])
+            parts.operator = make_person(options.operator, rng)
         parts.layer = layer = make_layer(options.layer, law)
         ports = dict(zip(ROLES, (None, None) if layer is None else layer.ports(), strict=True))
 
@@ -162,6 +252,8 @@ class CoupledBuild:
         """The session of the run, with the description that recordings keep."""
         about = {"rig": self.name, "law": law, "seed": self.options.seed}
         about |= {"scenario": self.scenario.name, **description}
+        if self.task is not None and self.task.jaws is not None:
+            parameters = {**parameters, "jaws": self.task.jaws}
         return Session(
             stations,
             bridges=[bridge],
@@ -176,6 +268,8 @@ class CoupledBuild:
         self, session: Session, shape: Any, first: Iterable[tuple[str, object]] = ()
     ) -> None:
         """Apply the settings of the parts, those of ``first`` before the user's."""
+        if self.task is not None and "wall" in session.parameters:
+            first = [*first, ("wall.present", False)]
         configure_parts(session, shape, [*first, *self.settings])
 
     def rig(
@@ -193,6 +287,7 @@ class CoupledBuild:
         if skipped := skipped_settings(self.options, self.scenario):
             reason = f"scenario {self.scenario.name} sets them for a simulated plant"
             notes = [*notes, f"left out, because {reason}: {', '.join(skipped)}"]
+        trial = self._trial(session, world, parts)
         kind = Metrics if self.options.side is None else SideMetrics
         return Rig(
             name=self.name,
@@ -205,6 +300,7 @@ class CoupledBuild:
             construction=shape,
             parts=parts,
             notes=tuple(dict.fromkeys(notes)),
+            trial=trial,
         )
 
 

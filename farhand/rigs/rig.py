@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from farhand.link.network import EmulatedLink
     from farhand.safety import Watchdog
     from farhand.safety.watches import Lateness, Switch
+    from farhand.tasks import Person, Trial
     from farhand.world import ForceHand, ImpedanceHand, Wall
 
 RIGS = ("dual-arm", "pair", "cooperative", "hazardous", "humanoid", "youbot")
@@ -102,6 +103,8 @@ class Options:
     clock: Clock | None = None  #: virtual by default
     #: ``"leader"`` or ``"follower"`` to build that side alone; both by default
     side: str | None = None
+    task: str | None = None  #: name of a task for the follower, in place of a scenario
+    operator: str = "expert"  #: who does it
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -123,6 +126,7 @@ class RigParts:
     fixture: Fixture | None = None  #: virtual fixture that guides a tool
     demonstration: Teaching | None = None  #: mark of a demonstration
     startup: Any = None  #: sequence that brings the rig to life
+    operator: Person | None = None  #: who does a task
 
     def settable(self) -> dict[str, Any]:
         """The parts there are, by the name under which a user sets their parameters."""
@@ -143,6 +147,7 @@ class Rig:
     construction: object  #: parameters that shape the parts; fixed once built
     parts: RigParts = field(default_factory=RigParts)  #: what it is made of beside its stations
     notes: tuple[str, ...] = ()  #: what its user should know about how it was built, one line each
+    trial: Trial | None = None  #: of a task, if there is one
     #: how its robots stood before the first tick; predictions are made for this
     standing: dict[str, Stance] = field(init=False, repr=False)
 
@@ -195,13 +200,15 @@ def build_rig(name: str, options: Options | None = None) -> Rig:
         able = ", ".join(rig for rig in rig_names() if not _one_machine(_module(rig)))
         raise Mismatch(f"rig {name!r} does not run on two machines: {why}; those that do: {able}")
     models = [str(value) for path, value in options.settings if path == MODEL]
-    if not models:
-        return module.build(options)
     plain = [(path, value) for path, value in options.settings if path != MODEL]
-    rig = module.build(replace(options, settings=plain))
-    # with the models, so that a recording of it can be run again
-    rig.options = options
+    rig: Rig = module.build(replace(options, settings=plain) if models else options)
+    if models:
+        # so that a recording of it can be run again
+        rig.options = options
     try:
+        if options.task is not None and rig.trial is None:
+            able = "dual-arm, pair, hazardous"
+            raise Mismatch(f"rig {name!r} does no tasks; rigs that do: {able}")
         for file in models:
             believe(rig, file)
     except FarhandError:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from farhand.errors import BadValue, UnknownName
+from farhand.errors import BadValue, FileError, UnknownName
 from farhand.report.output import check_files, check_folder, within
 
 if TYPE_CHECKING:
@@ -73,3 +74,45 @@ def post_commands(rig: Rig, texts: Iterable[str], length: float | None) -> None:
             known = [known for known, *_ in describe(rig.session.parameters)]
             if path not in known:
                 raise UnknownName("parameter", path, known)
+
+
+def parse_laws(text: str) -> list[str]:
+    """Names of laws; ``all`` for every one but ``none``."""
+    from farhand.coupling import every_law
+
+    if text == "all":
+        return [name for name in every_law() if name != "none"]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in every_law() and ":" not in name:
+            raise UnknownName("law", name, every_law())
+    if not names:
+        raise BadValue(f"--laws {text!r} names none; give all or names with commas between them")
+    return names
+
+
+def parse_delays(text: str) -> list[float]:
+    """Round-trip delays, [ms]."""
+    try:
+        delays = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise BadValue(f"--delay {text!r} is not a list of milliseconds such as 0,20,100") from None
+    return [within("--delay", value, 0.0, 2000.0, "ms") for value in delays]
+
+
+def read_gains(path: Path) -> tuple[str | None, list[tuple[str, object]]]:
+    """Law and settings of a file that ``farhand tune`` wrote.
+
+    Raises:
+        FileError: it cannot be read, or is not such a file.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"cannot read {path}: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(f"{path} is not TOML: {error}") from None
+    law, values = found.get("law"), found.get("set")
+    if not isinstance(values, dict) or not isinstance(law, str | None):
+        raise FileError(f"{path} has no table [set] of parameters; farhand tune --out writes one")
+    return law, list(values.items())

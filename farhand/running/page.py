@@ -388,6 +388,8 @@ def changed_options(before: Options, changes: dict[str, Any], menus: Menus) -> O
             raise UnknownName(name, str(value), menu.get(name, ()))
     chosen = menus["chosen"]
     changed: dict[str, Any] = {name: changes[name] for name in CHANGEABLE if name in changes}
+    if before.task is not None:
+        changed.pop("scenario", None)
     built = {path: value for path, value in changes.items() if path.startswith("rig.")}
     replaced = set(built)
     if changed.get("scenario", chosen["scenario"]) != chosen["scenario"]:

@@ -1,5 +1,6 @@
 """Simulated physics: robots in one MuJoCo model, and what touches their tools."""
 
+from farhand.world.contacts import ToolContact
 from farhand.world.objects import Grip, Jaws, add_pads, box
 from farhand.world.touches import (
     CompressionSpring,
@@ -29,6 +30,7 @@ __all__ = [
     "Port",
     "Tie",
     "Tool",
+    "ToolContact",
     "ToolSpring",
     "Touch",
     "Wall",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import mujoco
 import numpy as np
@@ -25,6 +25,17 @@ ONSET_SPEED = 1e-3
 
 REST_SPEED = 1e-6
 """Speed below which static friction holds a joint, [rad/s]."""
+
+
+class Pushes(Protocol):
+    """Something that pushes on the joints of a robot beside its motors."""
+
+    @property
+    def now(self) -> Array:
+        """Joint torques at the last :meth:`at`, [N·m]."""
+
+    def at(self, t: float) -> None:
+        """Write the torques at time ``t`` [s] into ``now``."""
 
 
 @dataclass

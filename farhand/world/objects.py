@@ -14,6 +14,7 @@ from farhand.robots import Limits, Robot
 from farhand.robots.edits import Edit
 from farhand.robots.model_file import TOOL, compile_spec
 from farhand.spatial import Array, rotation_from_vector, rotation_vector
+from farhand.world.contacts import contact_wrench
 from farhand.world.touches import Tool
 
 PADS = ("pad_upper", "pad_lower")
@@ -239,6 +240,8 @@ class Jaws:
         """Take the pads of ``robot`` in the world's model, open, for ``thing``."""
         self._model = model
         self._pads = [model.geom(f"{robot}/{name}").id for name in PADS]
+        self._touching = np.zeros(model.ngeom, dtype=bool)
+        self._touching[self._pads] = True
         body, held = model.geom_bodyid[self._pads[0]], model.geom(f"{thing}/box").bodyid[0]
         # [1/kg]
         self._inverse = float(model.body_invweight0[body, 0] + model.body_invweight0[held, 0])
@@ -254,19 +257,10 @@ class Jaws:
 
     def feel(self, data: mujoco.MjData, position: Array, wrench: Array) -> None:
         """Write the contact wrench of the last step on the tool at ``position`` [m], [N], [N·m]."""
-        wrench[:] = 0.0
-        if not self._share:
-            return
-        contacts, (upper, lower) = data.contact, self._pads
-        geoms, start = contacts.geom, contacts.efc_address
-        mine = (geoms == upper) | (geoms == lower)
-        rows = np.flatnonzero(mine.any(axis=1) & (start >= 0))
-        # a contact force acts on the second geom
-        sign = np.where(mine[rows, 1], 1.0, -1.0)[:, None]
-        inside = data.efc_force[start[rows, None] + np.arange(3)] * sign
-        force = np.einsum("nk,nkj->nj", inside, contacts.frame[rows].reshape(-1, 3, 3))
-        wrench[:3] = force.sum(axis=0)
-        wrench[3:] = np.cross(contacts.pos[rows] - position, force).sum(axis=0)
+        if self._share:
+            contact_wrench(data, self._touching, position, wrench)
+        else:
+            wrench[:] = 0.0
 
     def _set(self) -> None:
         force = self._share * self.clamp / CONTACT_POINTS

@@ -257,6 +257,7 @@ class ImpedanceHand:
     rotational_damping: float = parameter(3.0, "N·m·s/rad", "rotational damping", 0.0, 1e3)
     open: bool = parameter(False, "-", "whether the hand has let go")
     drag: Array = parameter((0.0, 0.0, 0.0), "m", "displacement beside its path", -2.0, 2.0)
+    shares: Array = parameter((1.0, 1.0, 1.0), "-", "of its stiffness along x, y and z", 0.0, 1.0)
     path: HandPath = field(default_factory=HandPath)
 
     def __post_init__(self) -> None:
@@ -272,6 +273,8 @@ class ImpedanceHand:
         """Stack the gains, and find where the path starts."""
         gains = self.stiffness, self.rotational_stiffness, self.damping, self.rotational_damping
         self._gains[:] = np.repeat(gains, 3)
+        self._gains[:3] *= self.shares
+        self._gains[6:9] *= self.shares
         np.add(self._position, self.drag, out=self._start)
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:

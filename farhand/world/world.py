@@ -12,7 +12,8 @@ from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
 from farhand.robots.springs import JointSpring
 from farhand.spatial import Array
-from farhand.world.joints import Fingers, GearFriction, HeldObject, JointFriction, JointPush
+from farhand.world.contacts import ToolContact
+from farhand.world.joints import GearFriction, JointFriction, Pushes
 from farhand.world.kernels import tool_motion
 from farhand.world.ledger import Ledger
 from farhand.world.objects import Jaws
@@ -49,7 +50,7 @@ class Port:
         site: number of the tool's site in the model.
         tool: state of the tool.
         wrench: total of all touches on the tool, world axes at the tool point, [N], [N·m].
-        contact: the part of it from the engine's own contacts; None without jaws.
+        contact: the part of it from the engine's own contacts; None if it feels none.
         touches: name, touch (None for a tie to another tool) and wrench of each.
         push: what pushes on its links, or None.
         springs: passive springs at its joints, by number; they count as pushes.
@@ -78,7 +79,7 @@ class Port:
             data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3), ledger.twist[rows]
         )
         self.touches: list[tuple[str, Touch | None, Array]] = []
-        self.push: JointPush | Fingers | HeldObject | None = None
+        self.push: Pushes | None = None
         self.springs: dict[int, JointSpring] = {}
         self.friction: GearFriction | JointFriction | None = None
         self.braking = False
@@ -197,7 +198,7 @@ class World:
         self._touching: list[tuple[Touch, Tool, Array]] = []
         self._ties: list[tuple[str, Tie, Port, Port, Array, Array]] = []
         self._owners: list[int] = []
-        self._jaws: list[tuple[Jaws, Port, Array]] = []
+        self._contacts: list[tuple[Jaws | ToolContact, Port, Array]] = []
         for name, item in self.placed.items():
             start, q = self.ports[name].q, item.robot.home if item.q is None else item.q
             if np.shape(q) != start.shape:
@@ -213,7 +214,7 @@ class World:
         port.touches.append((name, touch, np.zeros(6)))
         self._open_accounts([(port, name)])
 
-    def push(self, robot: str, push: JointPush | Fingers | HeldObject) -> None:
+    def push(self, robot: str, push: Pushes) -> None:
         """Let ``push`` act on the joints of ``robot``, beside its actuators."""
         self._port(robot).push = push
         self._find_touches()
@@ -240,9 +241,18 @@ class World:
         """Let the closed pads of ``robot`` hold ``thing`` by the engine's own contact."""
         port, _ = self._port(robot), self._port(thing)
         jaws.join(self.model, robot, thing)
+        self._feel(port, jaws)
+
+    def feel(self, robot: str, contact: ToolContact) -> None:
+        """Let the tool of ``robot`` feel the engine's own contact on some of its geoms."""
+        port = self._port(robot)
+        contact.join(self.model, robot)
+        self._feel(port, contact)
+
+    def _feel(self, port: Port, contact: Jaws | ToolContact) -> None:
         self.model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         port.contact = self._ledger.contact[6 * self._ports.index(port) :][:6]
-        self._jaws.append((jaws, port, port.contact))
+        self._contacts.append((contact, port, port.contact))
         self.model.opt.cone, self.model.opt.impratio = (
             mujoco.mjtCone.mjCONE_ELLIPTIC,
             FRICTION_HARDNESS,
@@ -341,9 +351,9 @@ class World:
         if not self._ledger.end():
             self._stand_still()
             return
-        for jaws, port, contact in self._jaws:
-            jaws.feel(self.data, port.tool.position, contact)
-            jaws.step(self.step_ns * 1e-9)
+        for contact, port, wrench in self._contacts:
+            contact.feel(self.data, port.tool.position, wrench)
+            contact.step(self.step_ns * 1e-9)
         self.now_ns += self.step_ns
         self._sense()
 

@@ -125,12 +125,26 @@ PAIRS = (
 )
 GRIDS = {
     "first": Grid(
-        *(24, PAIRS, 25.0, (15.0, 30.0), (10.0, 60.0), (0.0, 30.0), 1000.0),
-        *((500.0, 2000.0), (0.4, 1.0)),
+        seed=24,
+        pairs=PAIRS,
+        frequency=25.0,
+        frequencies=(15.0, 30.0),
+        delays=(10.0, 60.0),
+        delays_at_wall=(0.0, 30.0),
+        wall=1000.0,
+        walls=(500.0, 2000.0),
+        hands=(0.4, 1.0),
     ),
     "second": Grid(
-        *(25, (*PAIRS, ("ur5e", "ur5e"), ("koch-leader", "koch"), ("iiwa14", "panda")), 20.0),
-        *((20.0, 35.0), (6.0, 40.0), (0.0, 20.0), 1500.0, (800.0, 3000.0), (0.6, 1.5)),
+        seed=25,
+        pairs=(*PAIRS, ("ur5e", "ur5e"), ("koch-leader", "koch"), ("iiwa14", "panda")),
+        frequency=20.0,
+        frequencies=(20.0, 35.0),
+        delays=(6.0, 40.0),
+        delays_at_wall=(0.0, 20.0),
+        wall=1500.0,
+        walls=(800.0, 3000.0),
+        hands=(0.6, 1.5),
     ),
 }
 

@@ -58,7 +58,7 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     arms = arms_of(shape, robots)
     roles = options.roles
     placed = {n: Placed(arms.true[n], arms.placements[n], arms.postures[n]) for n in roles}
-    world = World(placed, round(1e9 / shape.rate), shape.gravity)
+    world = work.world(placed, round(1e9 / shape.rate), shape.gravity)
     hand = _hand(shape, work.scenario, options.seed)
     wall = _wall(world, shape)
     fixture = Fixture()
@@ -143,7 +143,7 @@ def _chosen_plants(shape: DualArm, options: Options) -> dict[str, str]:
 def _external(chosen: dict[str, str], world: World, arms: Arms, shape: DualArm) -> dict[str, Any]:
     """The plants that are not simulated."""
     plants = {}
-    for name in world.placed:
+    for name in (name for name in chosen if name in world.placed):
         robot, placement = arms.believed[name], arms.placements[name]
         plant = external_plants.open_plant(
             chosen[name], name, world, robot, placement, shape.gravity

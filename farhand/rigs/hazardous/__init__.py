@@ -46,7 +46,7 @@ def build(options: Options) -> Rig:
     postures = {"leader": robot.home, "follower": way.posture()}
     robots = {"leader": robot, "follower": way.robot}
     placed = {name: Placed(robots[name], places[name], postures[name]) for name in options.roles}
-    world = World(placed, shape.period_ns, shape.gravity)
+    world = work.world(placed, shape.period_ns, shape.gravity)
     parts = _surroundings(world, work.scenario)
     sides = make_sides(world, way, places["leader"], shape, work.rng)
     make = law_maker(law, shape)

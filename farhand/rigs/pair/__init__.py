@@ -48,7 +48,7 @@ def build(options: Options) -> Rig:
     law = law_named(options.law or DEFAULT_LAW)
     roles = options.roles
     placed = {n: Placed(arms.robots[n], arms.placements[n], arms.homes[n]) for n in roles}
-    world = World(placed, round(1e9 / shape.rate), shape.gravity)
+    world = work.world(placed, round(1e9 / shape.rate), shape.gravity)
     parts = surroundings(world, shape, arms, work)
 
     rngs = work.rng.spawn(len(roles))
