@@ -46,7 +46,7 @@ Verdict = Literal["pass", "corrected", "differs"]
 Progress = Callable[[int, int, str], None]
 """Called with the ids done, the ids in total and the id that comes next (``""`` at the end)."""
 
-SUPPORT_PACKAGES = frozenset({"benchmarks", "commands", "explorable", "soak"})
+SUPPORT_PACKAGES = frozenset({"benchmarks", "commands", "explorable", "soak", "torque"})
 SIGNIFICANT_DIGITS = 6
 
 

@@ -45,7 +45,7 @@ RESULTS = Path("farhand_lab") / "mutants.jsonl"
 
 FOLDERS = (
     *"coupling control mapping sensing friction safety link learning world loop".split(),
-    *("arm.py", "kernels.py", "rigid_body.py"),
+    *("arm.py", "kernels.py", "rigid_body.py", "ring.py"),
     *("rigs/pair", "robots/gripper.py", "running/serving.py", "client.py"),
 )
 """Rows of the table, of ``farhand``: the first single files are what the compiled functions share,

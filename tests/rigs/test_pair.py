@@ -67,7 +67,7 @@ def test_an_unknown_arm_is_refused_with_the_robots_there_are():
     """Neither a robot nor a driver."""
     with pytest.raises(UnknownName) as refused:
         built("nosuch", "so101")
-    assert "so101" in str(refused.value)
+    assert "koch-leader" in str(refused.value)
     with pytest.raises(FarhandError):
         built("ur:nowhere", "so101")
 
