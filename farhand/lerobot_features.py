@@ -3,17 +3,17 @@
 The exporter of recordings and the plug-in for LeRobot both take them from here, so a dataset is
 the same either way. Angles are in rad, nothing is scaled to LeRobot's −100 … 100.
 
-===================  ========================================================================
-``JOINT.pos``        position of the follower's joint, [rad] or [m]
-``JOINT.vel``        its velocity, [rad/s] or [m/s]
-``JOINT.torque``     torque that its motor was sent, weight included, [N·m] or [N]
-``JOINT.ext_torque`` torque from outside, estimated; only where the session estimates it
-``tool.x.pos`` …     place of the tool in world, [m]
-``tool.xx.pos`` …    its x axis, then its y axis (``tool.yx.pos`` …), in world: six numbers that
-                     determine its rotation and never jump
-``tool.fx`` …        force on the tool in world, [N], and moment ``tool.tx`` …, [N·m]: measured,
-                     or observed where nothing measures it; left out if neither is known
-===================  ========================================================================
+====================  ========================================================================
+``JOINT.pos``         position of the follower's joint, [rad] or [m]
+``JOINT.vel``         its velocity, [rad/s] or [m/s]
+``JOINT.torque``      torque that its motor was sent, weight included, [N·m] or [N]
+``JOINT.ext_torque``  torque from outside, estimated; only where the session estimates it
+``tool.x.pos`` …      place of the tool in world, [m]
+``tool.xx.pos`` …     its x axis, then its y axis (``tool.yx.pos`` …), in world: six numbers that
+                      determine its rotation and never jump
+``tool.fx`` …         force on the tool in world, [N], and moment ``tool.tx`` …, [N·m]: measured,
+                      or observed where nothing measures it; left out if neither is known
+====================  ========================================================================
 
 The action is where the leader wants the follower: ``JOINT.pos`` where joints are coupled, and
 ``tool.x.pos`` … ``tool.yz.pos`` where tools are. It is the leader's position in the follower's

@@ -128,7 +128,7 @@ class Layer(ABC):
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def scale(self, stiffness: float, damping: float) -> None:
-        """Suit a coupling of this strength: defaults suit the tools' :class:`Spring` as it comes.
+        """Suit a coupling of this strength: defaults suit the tools' spring as it comes.
 
         Args:
             stiffness: of the coupling, over that of a default spring, [-].
