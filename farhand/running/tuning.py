@@ -33,7 +33,7 @@ FELT_HZ = 2.0
 """Frequency at which free motion is judged, [Hz]."""
 
 LADDER = (1.0, 1.1, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 6.0)
-"""Margins that are told apart, [-]."""
+"""Margins that are tried, [-]."""
 
 GROUPS = {
     "stiffness": (("law.spring.stiffness", "law.spring.rotational_stiffness"), 1 / 20.0, 20.0),
@@ -239,7 +239,7 @@ def search(bench: TuningBench, asked: float, evaluations: int, seed: int) -> lis
 
 
 def random_search(bench: TuningBench, asked: float, evaluations: int, seed: int) -> Candidate:
-    """The best of so many random candidates, to compare a search with."""
+    """The best of a number of random candidates, to compare a search with."""
     rng = np.random.default_rng(seed)
     low, high = np.array(bench.bounds).T
     found = [bench.judge(rng.uniform(low, high)) for _ in range(evaluations)]

@@ -274,12 +274,28 @@ class Wipe(Task):
         return bool(self.wiped.all())
 
 
-class Pick(Task):
+class ToMark(Task):
+    """Something that has to get to a mark."""
+
+    points = 3
+    mark: Array  #: from where it starts, in the task's axes, [m]
+
+    def joined(self) -> None:
+        """The mark is fixed."""
+        placement = self.world.placed["task"].placement
+        self.target = np.array(placement.position) + self.axes @ self.mark
+
+    def look(self, points: Array) -> None:
+        """The thing, and the mark."""
+        super().look(points)
+        points[2] = self.target
+
+
+class Pick(ToMark):
     """A cube to be taken, carried and put down."""
 
     name, title, model = "pick", "take a cube and put it down on a mark", "pick"
     ahead = (0.02, -0.04, -0.05)
-    points = 3
     seconds = 60.0
     mark = np.array([0.0, 0.08, 0.02])
     crush = 0.002  #: how deep the closed pads are in the cube, [m]
@@ -304,16 +320,6 @@ class Pick(Task):
             for name, side in (("pad_upper", 1.0), ("pad_lower", -1.0))
         ]
 
-    def joined(self) -> None:
-        """The mark is fixed."""
-        placement = self.world.placed["task"].placement
-        self.target = np.array(placement.position) + self.axes @ self.mark
-
-    def look(self, points: Array) -> None:
-        """The cube, and the mark."""
-        super().look(points)
-        points[2] = self.target
-
     def plan(self) -> Iterator[Phase]:
         """Down to the cube, take it, over the mark, down, let go, and up."""
         yield Phase(above(0.03), within=0.005)
@@ -333,25 +339,14 @@ class Pick(Task):
         return on and still and not self.jaws.closed
 
 
-class Push(Task):
+class Push(ToMark):
     """A box to be pushed."""
 
     name, title, model = "push", "push a box to a mark", "push"
     ahead = (0.06, 0.0, -0.03)
     turn = 0.15
-    points = 3
     seconds = 30.0
     mark = np.array([0.06, 0.0, 0.03])
-
-    def joined(self) -> None:
-        """The mark is fixed."""
-        placement = self.world.placed["task"].placement
-        self.target = np.array(placement.position) + self.axes @ self.mark
-
-    def look(self, points: Array) -> None:
-        """The box, and the mark."""
-        super().look(points)
-        points[2] = self.target
 
     def plan(self) -> Iterator[Phase]:
         """Behind the box, then push it along and keep it in line."""

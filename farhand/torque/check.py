@@ -296,11 +296,11 @@ def _joints(
         }
         get["delay"] = get["delay"][0], float(np.hypot(get["delay"][1], _stamp(solution)))
         v = samples.v[rows, j]
-        told = np.array([])
+        unexplained = np.array([])
         if len(rows):
             friction = get["coulomb"][0] * np.sign(v) + get["viscous"][0] * v
-            told = samples.effort[rows, j] - scale[j] * (model[rows, j] + friction)
-            told = (told - told.mean()) / size[j]
+            unexplained = samples.effort[rows, j] - scale[j] * (model[rows, j] + friction)
+            unexplained = (unexplained - unexplained.mean()) / size[j]
         out.append(
             JointCheck(
                 name,
@@ -315,7 +315,9 @@ def _joints(
                 left=float(solution.sigma[j] / size[j]) if moves[j] else 0.0,
                 held_out=float(held[j] / size[j]) if np.isfinite(held[j]) else 0.0,
                 torque=float(np.std(samples.effort[rows, j]) / size[j]) if len(rows) else 0.0,
-                data_sheet_left=float(np.sqrt(np.mean(told**2))) if len(told) else 0.0,
+                data_sheet_left=float(np.sqrt(np.mean(unexplained**2)))
+                if len(unexplained)
+                else 0.0,
             )
         )
     return out

@@ -9,7 +9,7 @@ with scale c, the changes δ and r of the data sheet, a mass m at the tool, a ti
 friction F and μ, offset o and delay d. Optional terms are a Stribeck peak and slow drifts. No log
 can tell a common factor of all torques from one of all masses: the data sheet's masses decide,
 within :data:`PRIOR`, whose size is estimated along with the rest. Residuals of neighbouring samples
-are alike; they count as so many fewer samples.
+are alike; they count as fewer samples.
 """
 
 from __future__ import annotations

@@ -141,9 +141,9 @@ def _check_velocity(log: ArmLog, v: Array, travel: Array) -> None:
     reach = max(1, round(0.05 / log.step))
     time, q = log.time, log.q[:, moving]
     slope = (q[2 * reach :] - q[: -2 * reach]) / (time[2 * reach :] - time[: -2 * reach])
-    told = v[reach:-reach, moving]
-    factor = float(slope @ told) / max(float(slope @ slope), 1e-30)
-    alike = abs(float(np.corrcoef(slope, told)[0, 1])) if np.ptp(told) > 0.0 else 0.0
+    logged = v[reach:-reach, moving]
+    factor = float(slope @ logged) / max(float(slope @ slope), 1e-30)
+    alike = abs(float(np.corrcoef(slope, logged)[0, 1])) if np.ptp(logged) > 0.0 else 0.0
     if 0.7 < factor < 1.4 and alike > 0.7:
         return
     units = (unit for size, unit in VELOCITY_FACTORS.items() if 0.8 < factor / size < 1.25)

@@ -50,16 +50,16 @@ def judge(arm: HeldOut) -> dict[str, Any]:
 
 def verdict(arm: HeldOut, found: TorqueCheck) -> dict[str, Any]:
     """Named, unidentifiable or missed, and what was named beside it."""
-    told = {(one.kind, joint) for one in found.findings for joint in one.joints or (0,)}
+    named = {(one.kind, joint) for one in found.findings for joint in one.joints or (0,)}
     unclear = {(one.kind, joint) for one in found.unclear for joint in one.joints or (0,)}
     wanted = {(arm.cause, joint) for joint in arm.joints or (0,)} if arm.cause != "none" else set()
-    missed = wanted - told
+    missed = wanted - named
     answer = "named"
     if not wanted:
         answer = "nothing to name"
     elif missed:
         answer = "unidentifiable" if missed <= unclear else "missed"
-    alarms = sorted({f"{kind} {joint or ''}".strip() for kind, joint in told - wanted})
+    alarms = sorted({f"{kind} {joint or ''}".strip() for kind, joint in named - wanted})
     return {"answer": answer, "alarms": alarms, "texts": [one.text for one in found.findings]}
 
 

@@ -29,8 +29,8 @@ def test_only_the_joints_that_have_a_cause_count_as_named(findings, unclear, ans
         findings=[Finding(kind, joints, "") for kind, joints in findings],
         unclear=[Unclear(kind, joints, "") for kind, joints in unclear],
     )
-    told = verdict(arm, found)
-    assert (told["answer"], told["alarms"]) == (answer, alarms)
+    judged = verdict(arm, found)
+    assert (judged["answer"], judged["alarms"]) == (answer, alarms)
 
 
 def test_a_held_out_arm_is_the_same_every_time_and_off_its_data_sheet(monkeypatch):
