@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+# pyenv puts a python3.12 on the path that refuses to start while another version is active
+PYTHON312 ?= $(lastword python3.12 $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python3.12))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-lowest test-pythons test-lerobot test-franka docs explorable reproduce oracle mutants bench soak sizes clean
+.PHONY: help demo check test test-lowest test-pythons test-lerobot test-franka test-foxglove docs explorable reproduce oracle mutants bench soak sizes clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,15 +40,19 @@ test-pythons: ## the quick tests on Python 3.11, 3.12 and 3.13, where they are i
 	@for version in 3.11 3.12 3.13; do $(PYTHON) tests/lowest.py --newest --python $$version --venv .venv-$$version -m quick || exit 1; done
 
 test-lerobot: $(VENV)/.installed-dev ## LeRobot's own commands and classes on simulated arms; it needs Python 3.12 and some gigabytes
-	@python3.12 -m venv .venv-lerobot 2>/dev/null || { echo "LeRobot needs python3.12 on the path" >&2; exit 2; }
-	@.venv-lerobot/bin/pip install -q "lerobot[feetech,dynamixel,damiao,core_scripts,training,diffusion]==0.6.1" msgpack pytest
+	@$(PYTHON312) -m venv .venv-lerobot 2>/dev/null || { echo "LeRobot needs python3.12 on the path" >&2; exit 2; }
+	@.venv-lerobot/bin/pip install -q "lerobot[feetech,dynamixel,damiao,core-scripts,training,diffusion]==0.6.1" msgpack pytest
 	@.venv-lerobot/bin/pip install -q --force-reinstall --no-deps ./integrations/client ./integrations/lerobot
 	@FARHAND=$(abspath $(BIN))/farhand .venv-lerobot/bin/python -m pytest -q --noconftest -c /dev/null --rootdir tests/lerobot tests/lerobot
 
 test-franka: $(VENV)/.installed-dev ## the Franka maker's own client on arms that others simulate; it needs Python 3.12
-	@python3.12 -m venv .venv-franka 2>/dev/null || { echo "franka-sim needs python3.12 on the path" >&2; exit 2; }
+	@$(PYTHON312) -m venv .venv-franka 2>/dev/null || { echo "franka-sim needs python3.12 on the path" >&2; exit 2; }
 	@.venv-franka/bin/pip install -q "pylibfranka==0.21.3" "franka-sim==1.1.7"
 	@FARHAND_FRANKA_PYTHON=$(abspath .venv-franka/bin/python) $(BIN)/python -m pytest -q tests/franka
+
+test-foxglove: $(VENV)/.installed-dev ## Foxglove's own client on a published session; it needs Node.js
+	@npm install --silent --no-fund --no-audit --prefix out/foxglove @foxglove/ws-protocol@0.8.0 ws@8 || { echo "Foxglove's client needs Node.js with npm" >&2; exit 2; }
+	@FARHAND_FOXGLOVE_CLIENT=$(abspath out/foxglove/node_modules) $(BIN)/python -m pytest -q tests/publishing/test_foxglove.py
 
 docs: $(VENV)/.installed-docs ## the documentation site, warnings are errors; into out/docs
 	@$(BIN)/python -m sphinx -W --keep-going -n -q docs out/docs

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pinocchio as pin
 
-from farhand.compiled import enabled
+from farhand.compiled import bind, enabled
 from farhand.errors import BadValue, ModelError
 from farhand.rigid_body import RigidBody, take, terms
 from farhand.robots import Placement, Robot
@@ -44,6 +44,7 @@ class Arm:
         viscous: joint viscous friction the model knows of (the diagonal of D), [N·m·s/rad];
             Pinocchio's dynamics leave it out.
         dry: joint dry friction that observers take off, [N·m]; None if the model knows none.
+        base: rotation matrix of the robot's origin in world.
         springs: passive springs by the number of their joint's velocity.
         state: q, v, position, rotation (column by column), twist, M, J, bias, gravity, drift and
             viscous in one array.
@@ -54,6 +55,7 @@ class Arm:
 
     springs: Mapping[int, JointSpring] = {}
     dry: Array | None = None
+    base: Array = np.eye(3)
 
     def __init__(self, model: pin.Model, tool: str = "tool", viscous: Array | float = 0.0) -> None:
         if not model.existFrame(tool, pin.FrameType.OP_FRAME):
@@ -67,6 +69,10 @@ class Arm:
         self._lay_out()
         self.viscous[:] = viscous
         self.body = RigidBody(model, self._frame) if enabled() and RigidBody.suits(model) else None
+        if self.body is not None:
+            arrays = self.body.links, self.body.parents, self.body.bodies, self.state
+            self._terms = bind(terms, *arrays)
+            self._take = bind(take, *arrays, then=(self.state, np.zeros((4, 1))))
         self.update(pin.neutral(model), np.zeros(self.nv))
 
     def _lay_out(self) -> None:
@@ -105,6 +111,7 @@ class Arm:
             robot.pinocchio(placement or Placement(), gravity), robot.tool, known
         )
         arm.springs = robot.springs
+        arm.base = (placement or Placement()).pose()[1]
         arm.compute()
         return arm
 
@@ -125,7 +132,7 @@ class Arm:
     def compute(self) -> None:
         """Compute all terms at the state that ``motion`` holds."""
         if self.body is not None:
-            terms(self.body.links, self.body.parents, self.body.bodies, self.state)
+            self._terms()
             return
         model, data, frame = self.model, self.data, self._frame
         pin.computeAllTerms(model, data, self.q, self.v)
@@ -140,7 +147,7 @@ class Arm:
         self.drift[:] = drift.vector
 
     def take(self, values: Array, bounds: Array) -> int:
-        """Take over a sample that lies well inside its bounds, and compute all terms.
+        """Take over a sample that lies inside its bounds, and compute all terms.
 
         Args:
             values: of the sample: q, v and the wrench.
@@ -151,10 +158,10 @@ class Arm:
             0 if a value may be out of bounds, and nothing is done; 1; 2 if the tool is outside its
             workspace.
         """
-        body = self.body
-        if body is None:
+        if self.body is None:
             return 0
-        return take(values, bounds, body.links, body.parents, body.bodies, self.state)
+        taken: int = self._take(values, bounds)
+        return taken
 
     def refresh(self) -> None:
         """Take masses and inertias from the model again, after they were changed."""

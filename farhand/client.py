@@ -84,7 +84,11 @@ def attach(name: str, wait: float = 0.0) -> Client:
 
 
 def start(
-    rig: str, *options: str, name: str, program: Sequence[str] | None = None, wait: float = 120.0
+    rig: str,
+    *options: str,
+    name: str,
+    program: Sequence[str] | str | None = None,
+    wait: float = 120.0,
 ) -> Client:
     """Start ``farhand serve`` in a process of its own, and attach to it.
 
@@ -102,7 +106,7 @@ def start(
         FarhandError: it does not start; the message is its own.
     """
     _check_name(name)
-    program = list(program or [_own_program()])
+    program = [program] if isinstance(program, str) else list(program or [_own_program()])
     with tempfile.TemporaryFile() as said:
         try:
             process = subprocess.Popen(
@@ -128,7 +132,10 @@ def start(
             return session
         said.seek(0)
         lines = said.read().decode(errors="replace").strip().splitlines()
-    raise FarhandError(lines[-1] if lines else f"session {name} did not start in {wait:g} s")
+    last = lines[-1] if lines else "nothing"
+    if time.monotonic() >= until:
+        raise FarhandError(f"session {name} did not start in {wait:g} s; it said: {last}")
+    raise FarhandError(last if lines else f"{program[0]} ended at once and said nothing")
 
 
 def _attach_to(process: subprocess.Popen[bytes], name: str) -> Client | None:

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from operator import is_
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -50,6 +51,44 @@ def prepare(calls: Mapping[Any, tuple[Any, ...]]) -> None:
         # without machine code where numba is switched off (NUMBA_DISABLE_JIT=1), as in a debugger
         if hasattr(function, "compile"):
             function.compile(tuple(map(typeof, arguments)))
+
+
+def bind(function: Any, *first: Any, then: tuple[Any, ...] = ()) -> Callable[..., Any]:
+    """A compiled function with its first arguments given, for a call in every tick.
+
+    It skips numba's look at the types, a third of a small call. So later arguments must have the
+    types of those in ``then``, which nobody checks: arrays of our own, not a user's.
+    """
+    call = function
+    # without machine code where numba is switched off, as in prepare()
+    if hasattr(function, "compile"):
+        from numba import typeof
+
+        types = tuple(map(typeof, (*first, *then)))
+        function.compile(types)
+        call = function.overloads[types].entry_point
+    return functools.partial(call, *first)
+
+
+class Repeated:
+    """Calls of compiled functions that mostly get the very objects of the call before.
+
+    Then the call is a bound one. With other objects numba looks at the types again.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, ...] = ()
+        self._bound: Callable[[], Any] | None = None
+
+    def call(self, *function_and_arguments: Any) -> Any:
+        """Call the first argument with the others."""
+        given = function_and_arguments
+        if len(given) != len(self._last) or not all(map(is_, given, self._last)):
+            self._last, self._bound = given, None
+            return given[0](*given[1:])
+        if self._bound is None:
+            self._bound = bind(*given)
+        return self._bound()
 
 
 @functools.cache

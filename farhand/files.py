@@ -27,6 +27,8 @@ LARGEST = 1e12
 """No number of a table that means anything is larger, whatever its unit; squares of such still are
 numbers."""
 
+MAX_MB = 256
+"""Longest table that is read: a million rows of twenty numbers, which take gigabytes of memory."""
 
 _OWN = {"/dev/stdout": 1, "/dev/stderr": 2}
 _OWN_FOLDERS = ("/dev/fd", "/proc/self/fd")
@@ -135,6 +137,42 @@ class Table:
 
         return np.stack([self._numbers(name, largest) for name in names], axis=1)
 
+    def times(self) -> np.ndarray:
+        """The column t, [s].
+
+        Raises:
+            BadValue: a time goes back; the message names its line.
+        """
+        import numpy as np
+
+        time = self.numbers("t")[:, 0]
+        back = np.flatnonzero(np.diff(time) < 0.0)
+        if len(back):
+            before, after, line = time[back[0]], time[back[0] + 1], self.lines[back[0] + 1]
+            raise BadValue(
+                f"{self.name} line {line}: t goes back from {before:g} to {after:g} s; "
+                "sort it by time"
+            )
+        return time
+
+    def new_times(self) -> tuple[np.ndarray, np.ndarray]:
+        """:meth:`times`, and which of them do not repeat the one before.
+
+        Raises:
+            BadValue: most of them do.
+        """
+        import numpy as np
+
+        time = self.times()
+        is_new = np.diff(time, prepend=-np.inf) > 0.0
+        repeated = int(np.count_nonzero(~is_new))
+        if 2 * repeated > len(time):
+            raise BadValue(
+                f"{self.name}: {repeated} of {len(time)} samples repeat the time of the sample "
+                "before; write t with more digits"
+            )
+        return time, is_new
+
     def _numbers(self, name: str, largest: float) -> np.ndarray:
         import numpy as np
 
@@ -164,11 +202,8 @@ def read_csv(
         FileError: the file cannot be read.
         BadValue: it is no such table; the message names the line.
     """
-    table = [
-        (line, row)
-        for line, row in _lines(path)
-        if any(word.strip() for word in row) and row[0][:1] != "#"
-    ]
+    filled = [(line, row) for line, row in _lines(path) if any(word.strip() for word in row)]
+    table = [(line, row) for line, row in filled if row[0][:1] != "#"]
     if not table:
         raise BadValue(f"{path.name} is empty (need the columns {','.join(columns)})")
     header = [name.strip() for name in table[0][1]]
@@ -178,6 +213,9 @@ def read_csv(
         words = "the columns" if len(missing) > 1 else "the column"
         marks = [what for mark, what in _MARKS if len(header) == 1 and shown.count(mark) > 1]
         other = f"; it is separated by {marks[0]}, not commas" if marks else ""
+        # as NumPy writes it
+        if filled != table and {*columns} <= {word.strip("# ") for word in filled[0][1]}:
+            other = "; begin the line of the header without #"
         about = other if private else f" (header: {shown}{other})"
         raise BadValue(f"{path.name} lacks {words} {','.join(missing)}{about}")
     if len(set(header)) < len(header):
@@ -187,7 +225,9 @@ def read_csv(
         raise BadValue(f"{path.name} has a header and no {rows}")
     for line, row in table[1:]:
         if len(row) != len(header):
-            raise BadValue(f"{path.name} line {line} has {len(row)} values, not {len(header)}")
+            commas = len(row) in (2 * len(header), 2 * len(header) - 1)
+            why = "; are these decimal commas? write points" if commas else ""
+            raise BadValue(f"{path.name} line {line} has {len(row)} values, not {len(header)}{why}")
     lines, found = zip(*table[1:], strict=True)
     return Table(path.name, header, list(found), list(lines), private)
 
@@ -198,13 +238,17 @@ _MARKS = ((";", "semicolons"), ("\t", "tabs"), (" ", "spaces"))
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
     """The file's rows with the line each begins at."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        # a device may never end
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read((MAX_MB << 20) + 1)
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
         raise BadValue(f"{path.name} is not a text file, or not in UTF-8")
+    if len(text) > MAX_MB << 20:
+        raise BadValue(f"{path.name} is longer than {MAX_MB} MB; keep fewer rows per second")
     reader = csv.reader(io.StringIO(text), skipinitialspace=True)
     found, line = [], 1
     try:

@@ -27,7 +27,7 @@ from farhand.loop.telemetry import Reader
 from farhand.parameters import declared
 from farhand.recording.export import component_units
 from farhand.rigs import Options, Rig, build_rig, rig_names
-from farhand.tasks import ARMS, TASKS, Operator, Trial, make_person
+from farhand.tasks import ARMS, TASKS, Operator, Trial, make_person, make_task
 from farhand.tasks.operator import PERIOD_NS
 from farhand.tasks.task import SITE
 from farhand.world import ImpedanceHand
@@ -125,7 +125,8 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         """
         if self.rig is None or not self._begun:
             raise Mismatch("there is no episode to step: call reset() first, also after close()")
-        moved = _velocity(action) * self._dt
+        velocity = _finite(action, 3, "three finite numbers, [m/s]")
+        moved = np.clip(velocity, -SPEED, SPEED) * self._dt
         self._count += 1
         self._drag = np.clip(self._drag + moved, *self._furthest)
         self.rig.session.commands.post("set", "hand.drag", self._drag.tolist())
@@ -228,7 +229,7 @@ class TaskEnv(RigEnv):
         options = options or Options(law="position-position", settings=list(ARMS))
         options = replace(options, task=task, operator="none")
         self._closed = False
-        super().__init__("pair", 1e9 / PERIOD_NS, TASKS[task].seconds, options)
+        super().__init__("pair", 1e9 / PERIOD_NS, make_task(task).seconds, options)
         #: whether the last number of an action closes the jaws (above 0) or opens them
         self.grasps = self.trial.task.jaws is not None
         if self.grasps:
@@ -246,8 +247,7 @@ class TaskEnv(RigEnv):
     def step(self, action: Array) -> tuple[dict[str, Array], float, bool, bool, dict[str, Any]]:
         """Move the hand for one step of the agent, and the jaws in tasks that grasp."""
         if self.grasps and self.rig is not None:
-            if np.shape(action) != (4,):
-                raise BadValue(f"action {action!r} is not four numbers, [m/s] ×3 and the jaws")
+            action = _finite(action, 4, "four finite numbers, [m/s] ×3 and the jaws")
             closed = bool(action[3] > 0.0)
             if closed != self._closed:
                 self.rig.session.commands.post("set", "jaws.closed", closed)
@@ -276,13 +276,21 @@ class TaskEnv(RigEnv):
         return {**super()._info(), **self.trial.result()}
 
 
-def expert(env: TaskEnv, name: str = "expert") -> Callable[[], Array]:
+def expert(
+    env: gymnasium.Env[dict[str, Array], Array], name: str = "expert"
+) -> Callable[[], Array]:
     """Somebody who does the task of an episode: call it for each action.
 
     It looks and feels as :class:`farhand.tasks.Operator` does, later and less exactly than the
     observation.
+
+    Raises:
+        Mismatch: the environment, whatever is wrapped around it, is not of a task.
     """
-    task, rig = env.trial.task, env.rig
+    inner = env.unwrapped
+    if not isinstance(inner, TaskEnv):
+        raise Mismatch("there are experts for tasks only, such as farhand/peg-v0")
+    task, rig = inner.trial.task, inner.rig
     assert rig is not None
     hand = rig.parts.hand
     touches = [row for port in rig.world.ports.values() for row in port.touches]
@@ -304,20 +312,20 @@ def expert(env: TaskEnv, name: str = "expert") -> Callable[[], Array]:
         shadow.path.at((rig.session.now_ns + PERIOD_NS) * 1e-9)
         velocity = np.clip((shadow.path.translation - at) / (PERIOD_NS * 1e-9), -SPEED, SPEED)
         at[:] += velocity * (PERIOD_NS * 1e-9)
-        return np.concatenate([velocity, jaws]) if env.grasps else velocity
+        return np.concatenate([velocity, jaws]) if inner.grasps else velocity
 
     return act
 
 
-def _velocity(action: Array) -> Array:
-    """An action as the hand's velocity, cut to what the agent may ask for, [m/s]."""
+def _finite(action: Array, count: int, what: str) -> Array:
+    """An action as an array; BadValue unless it is ``count`` finite numbers."""
     try:
         asked = np.asarray(action, dtype=float)
     except (TypeError, ValueError):
-        raise BadValue(f"action {action!r} is not three numbers, [m/s]") from None
-    if asked.shape != (3,) or not np.isfinite(asked).all():
-        raise BadValue(f"action {action!r} is not three finite numbers, [m/s]")
-    return np.clip(asked, -SPEED, SPEED)
+        raise BadValue(f"action {action!r} is not {what}") from None
+    if asked.shape != (count,) or not np.isfinite(asked).all():
+        raise BadValue(f"action {action!r} is not {what}")
+    return asked
 
 
 def register() -> None:

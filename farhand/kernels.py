@@ -146,7 +146,7 @@ def rotation_log(D: Array, out: Array) -> None:
 
 
 @compiled
-def scaled_square(values: Array, scale: Array) -> float:
+def scaled_square(scale: Array, values: Array) -> float:
     """Sum of the squares of values, each times its scale; not a number if one of them is not."""
     total = 0.0
     for i in range(len(values)):
@@ -156,7 +156,7 @@ def scaled_square(values: Array, scale: Array) -> float:
 
 
 @compiled
-def join(q: Array, v: Array, wrench: Array, noise: Array, values: Array) -> None:
+def join(q: Array, v: Array, wrench: Array, values: Array, noise: Array) -> None:
     """Positions, velocities and a wrench with noise, one after the other, into ``values``."""
     n, m = len(q), len(v)
     for i in range(n):

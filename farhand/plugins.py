@@ -25,6 +25,7 @@ BUILT_IN = {
         "feetech": "farhand.plants.servo_arm.plant:FeetechPlant",
         "dynamixel": "farhand.plants.servo_arm.plant:DynamixelPlant",
         "damiao": "farhand.plants.damiao.plant:DamiaoPlant",
+        "franka": "farhand.plants.franka.plant:FrankaPlant",
     }
 }
 """Entry points of the library that must work even if its installed metadata are out of date."""

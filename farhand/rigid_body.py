@@ -24,6 +24,9 @@ from farhand.compiled import compiled
 from farhand.kernels import Triple, cross, put, triple, turn_row
 from farhand.spatial import Array
 
+INSIDE = 1.0 - 1e-9
+"""Up to which share of its limit a value is surely inside, whatever was rounded."""
+
 UNIT = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 # Columns of a link: rotation and origin on its parent, axis, 1 for a hinge, mass, centre of mass,
@@ -238,17 +241,22 @@ def terms(links: Array, parents: Array, bodies: Array, state: Array) -> None:
 
 @compiled
 def take(
-    values: Array, bounds: Array, links: Array, parents: Array, bodies: Array, state: Array
+    links: Array, parents: Array, bodies: Array, state: Array, values: Array, bounds: Array
 ) -> int:
     """See :meth:`farhand.arm.Arm.take`."""
     if bounds.shape[1] != len(values):
         return 0
-    off = 0.0
+    force = moment = 0.0
     for i in range(len(values)):
         share = (values[i] - bounds[0, i]) * bounds[1, i]
-        off += share * share
-    # also true of a sum that is not a number
-    if not off <= 1.0:
+        # also true of what is not a number
+        if not abs(share) < INSIDE:
+            return 0
+        if i >= len(values) - 3:
+            moment += share * share
+        elif i >= len(values) - 6:
+            force += share * share
+    if force > INSIDE or moment > INSIDE:
         return 0
     n = len(parents) - 1
     state[: 2 * n] = values[: 2 * n]
@@ -260,14 +268,14 @@ def take(
 
 
 @compiled
-def joint_torque(wrench: Array, state: Array, nq: int, torque: Array) -> None:
+def joint_torque(state: Array, nq: int, torque: Array, wrench: Array) -> None:
     """Jᵀ w + g: what exerts a wrench at the tool and carries the arm, [N·m].
 
     Args:
-        wrench: w, [N] and [N·m].
         state: of the arm, as :class:`farhand.arm.Arm` lays it out.
         nq: how many numbers its configuration has.
         torque: result.
+        wrench: w, [N] and [N·m].
     """
     n = len(torque)
     J = state[nq + n + 18 + n * n :]

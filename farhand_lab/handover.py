@@ -51,7 +51,7 @@ NEVER = 1e6
 
 
 @dataclass(frozen=True)
-class Plan:
+class HandoverPlan:
     """What happens in a trial, drawn from its seed."""
 
     seed: int
@@ -68,7 +68,7 @@ class Plan:
     gives: bool = True
 
     @classmethod
-    def drawn(cls, seed: int, space: str, law: str) -> Plan:
+    def drawn(cls, seed: int, space: str, law: str) -> HandoverPlan:
         """The trial of this seed."""
         rng = np.random.default_rng([seed, ("joints", "tool").index(space)])
         direction = rng.normal(size=3)
@@ -98,7 +98,7 @@ class Plan:
 
 
 @dataclass
-class Run:
+class HandoverRun:
     """A run of a plan."""
 
     force: Array  #: of the hand on the leader's tool, [N], in every tick
@@ -108,10 +108,10 @@ class Run:
 
 
 @dataclass
-class Trial:
+class HandoverResult:
     """What a trial showed."""
 
-    plan: Plan
+    plan: HandoverPlan
     took: bool  #: whether the person got the follower
     force: dict[str, float]  #: force step of each handover, [N]
     velocity: dict[str, float]  #: velocity step of each, share of the limit
@@ -125,9 +125,9 @@ class Trial:
         return self.took and smooth and even and not self.trips
 
 
-def trial(seed: int, space: str, law: str = "position-position") -> Trial:
+def trial(seed: int, space: str, law: str = "position-position") -> HandoverResult:
     """One trial and its twins."""
-    plan = Plan.drawn(seed, space, law)
+    plan = HandoverPlan.drawn(seed, space, law)
     gives = plan.command + HELD_S
     whole = perform(plan, gives + WINDOW_S)
     kept = perform(replace(plan, gives=False), gives + WINDOW_S)
@@ -145,10 +145,10 @@ def trial(seed: int, space: str, law: str = "position-position") -> Trial:
             force[name] = float(np.linalg.norm(differs[h:] - differs[:-h], axis=1).max())
             differs = whole.velocity[window] - twin.velocity[window]
             velocity[name] = float(np.abs(np.diff(differs, axis=0)).max())
-    return Trial(plan, took is not None, force, velocity, whole.trips)
+    return HandoverResult(plan, took is not None, force, velocity, whole.trips)
 
 
-def perform(plan: Plan, seconds: float) -> Run:
+def perform(plan: HandoverPlan, seconds: float) -> HandoverRun:
     """Run a plan for some seconds."""
     settings = [
         ("rig.leader_plant", plan.arms[0]),
@@ -179,12 +179,12 @@ def perform(plan: Plan, seconds: float) -> Run:
         if station.guard.limits is not None
     ]
     trips = [f"{record.where}: {record.trip.reason}" for record in session.trips]
-    run = Run(np.array(force), np.hstack(shares), trips, taken[0] if taken else None)
+    run = HandoverRun(np.array(force), np.hstack(shares), trips, taken[0] if taken else None)
     rig.close()
     return run
 
 
-def _schedule(rig: Rig, plan: Plan, end: float) -> None:
+def _schedule(rig: Rig, plan: HandoverPlan, end: float) -> None:
     """Post what policy and person do."""
     session = rig.session
     post = session.commands.post
@@ -207,7 +207,7 @@ def _schedule(rig: Rig, plan: Plan, end: float) -> None:
         post("give", at_ns=_ns(plan.command + HELD_S))
 
 
-def _stream(session: Session, plan: Plan, end: float) -> None:
+def _stream(session: Session, plan: HandoverPlan, end: float) -> None:
     """The policy's targets: now and then it wants to be somewhere else."""
     rng = np.random.default_rng([plan.seed, 2])
     follower = next(station for station in session.stations if station.name == "follower")

@@ -9,7 +9,7 @@ series: with the stiffness K of the joints and the tool's Jacobian J, along the 
 
 ``python -m farhand_lab.joint_space layers`` runs every layer with every law over every delay, in
 contact. A cell holds if the coupling never gave out more than went in and what the layer lends, by
-its own account and, where no motor was at its limit, by torque times way; and if nothing tripped.
+its own account and by what the motors did, torque times way; and if nothing tripped.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ LIGHT_PRESS_M = 0.005
 """How far the hand's goal goes into the wall where a stiffness is felt, [m]."""
 
 SUMMED = 2e-3
-"""Error of torque times way, as a share of all energy that went in or out: the account takes the
-velocity at a step's start."""
+"""Error of torque times way, as a share of all energy that went in or out."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def feel(arm: str, space: str, law: str) -> Feel:
 
 
 @dataclass(frozen=True)
-class Cell:
+class LayerCell:
     """One layer with one law over one delay."""
 
     created: float  #: most that the coupling gave out beyond what went in, by its account, [J]
@@ -119,11 +118,11 @@ class Cell:
     def holds(self) -> bool:
         """Whether nothing was created and nothing tripped."""
         counted = self.created <= self.lent + 1e-9
-        done = self.cut or self.worked <= self.lent + SUMMED * self.exchanged
+        done = self.worked <= self.lent + SUMMED * self.exchanged
         return counted and done and not self.trips
 
 
-def cell(arms: tuple[str, str], law: str, layer: str, delay: float) -> Cell:
+def cell(arms: tuple[str, str], law: str, layer: str, delay: float) -> LayerCell:
     """Press on the wall.
 
     Raises:
@@ -137,7 +136,7 @@ def cell(arms: tuple[str, str], law: str, layer: str, delay: float) -> Cell:
     rig = build_rig("pair", options)
     rig.session.run(PRESSING_S, rig.metrics.pull)
     account, work, exchanged = net_energy(rig)
-    found = Cell(
+    found = LayerCell(
         created=max(0.0, -float(account.min())),
         worked=max(0.0, -float(work.min())),
         # to either end, and to the follower's once more on its way
@@ -153,8 +152,8 @@ def cell(arms: tuple[str, str], law: str, layer: str, delay: float) -> Cell:
 def net_energy(rig: Rig) -> tuple[np.ndarray, np.ndarray, float]:
     """Energy put into the coupling over time, [J]: by its account, and by what the joints did.
 
-    The second is torque times way, from what was commanded and where the joints went. The third is
-    all energy that went in or out.
+    The second is torque times way, from what the motors did for the coupling and where the joints
+    went. The third is all energy that went in or out.
     """
     history, work, exchanged = rig.metrics.history, np.zeros(1), 0.0
     for name in ("leader", "follower"):

@@ -1,10 +1,13 @@
 """Mutants: small changes to the code of the library, each of which a test must notice.
 
 ``python -m farhand_lab.mutants`` changes one sign, factor, comparison or argument at a time in a
-copy of the project and runs the tests that reach the line, the quickest first. A mutant that no
-test notices has *survived*: a check is missing, or the change makes no difference, and then
-``mutants.toml`` says why. The mutants are a sample per folder that depends on their own lines
-alone, so it is the same on every machine and after changes elsewhere.
+copy of the project and runs the tests that reach it: first those that caught a neighbour, then the
+quickest. Tests are collected once per folder; each mutant is then judged in a fork of that process,
+in which the changed function has other code. What no test notices there is judged again in a
+process that imports the changed file. A mutant that no test notices has *survived*: a check is
+missing, or the change makes no difference, and then ``mutants.toml`` says why. The mutants are a
+sample per folder that depends on their own lines alone, so it is the same on every machine and
+after changes elsewhere.
 
 Named breaks that must flip verdicts of reproductions are in :mod:`farhand_lab.mutation`.
 """
@@ -14,7 +17,11 @@ from __future__ import annotations
 import argparse
 import ast
 import compileall
+import ctypes
+import functools
+import gc
 import hashlib
+import inspect
 import json
 import math
 import os
@@ -32,6 +39,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -43,13 +51,23 @@ EQUIVALENTS = Path("farhand_lab") / "mutants.toml"
 RESULTS = Path("farhand_lab") / "mutants.jsonl"
 """Verdicts on mutants that are still there, kept so that samples of several runs add up."""
 
+WITHOUT = ("-p", "no:cacheprovider", "-p", "no:rerunfailures")
+"""Plugins of pytest that are left out: a test that fails has done its work."""
+
 FOLDERS = (
     *"coupling control mapping sensing friction safety link learning world loop".split(),
-    *("arm.py", "kernels.py", "rigid_body.py", "ring.py"),
+    *"tasks torque publishing plants/servo_arm plants/damiao plants/franka".split(),
+    *("analysis/stability", "arm.py", "kernels.py", "rigid_body.py", "ring.py"),
     *("rigs/pair", "robots/gripper.py", "running/serving.py", "client.py"),
 )
 """Rows of the table, of ``farhand``: the first single files are what the compiled functions share,
 the last ones are where other people's robots and programs come in."""
+
+PROBE = "getattr(__import__('sys'), 'reached', set()).add('{id}')"
+"""Stands before the statement of a mutant while tests are looked for; harmless elsewhere."""
+
+NEIGHBOURS = 3
+"""How many of the tests that caught the nearest mutants of a file are tried first."""
 
 TESTS = {
     "arm.py": ("test_arm.py", "test_compiled.py"),
@@ -253,21 +271,36 @@ class TooSlow(BaseException):
 class Reports:
     """A pytest plugin: which tests passed or failed, and the processor time of each, [s]."""
 
-    def __init__(self, limit: float = 0.0, switch: Callable[[str], object] | None = None) -> None:
-        self.limit, self.switch = limit, switch
+    def __init__(self, limit: float = 0.0) -> None:
+        self.limit = limit
         self.times, self.failed = dict[str, float](), list[str]()
         self.passed: set[str] = set()
+        self._met, self._shared = dict[str, set[str]](), set[str]()
+
+    @property
+    def reached(self) -> dict[str, set[str]]:
+        """Probes that each test met, those of all fixtures of its file included."""
+        return {test: met | self._shared for test, met in self._met.items()}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Take the time of a test, set-up and tear-down included."""
         begun = time.process_time()
-        if self.switch:
-            self.switch(item.nodeid)
         signal.setitimer(signal.ITIMER_PROF, self.limit)
         result = yield
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         self.times[item.nodeid] = time.process_time() - begun
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Tell what a test meets from what its fixtures meet, which others may share."""
+        met: set[str] = vars(sys).setdefault("reached", set())
+        self._shared |= met
+        met.clear()
+        result = yield
+        self._met[item.nodeid] = met.copy()
+        met.clear()
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -283,14 +316,12 @@ class Reports:
             self.failed.append(report.nodeid)
 
 
-def in_child(work: Callable[[], Any], tree: Path, seconds: float, numba: dict[str, str]) -> Any:
-    """Fork, run ``work`` in a copy of the project, and return its result; None if it hangs.
+def forked(work: Callable[[], Any], seconds: float) -> Any:
+    """Fork, run ``work``, and return its result, which is sent as JSON; None if it hangs.
 
     Args:
-        work: what to do; its result is sent as JSON.
-        tree: the copy.
+        work: what to do.
         seconds: processor time it may take, [s]; ten times as long by the clock.
-        numba: its settings, as environment variables.
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
@@ -298,15 +329,8 @@ def in_child(work: Callable[[], Any], tree: Path, seconds: float, numba: dict[st
         if child == 0:
             try:
                 os.setsid()
-                os.chdir(tree)
-                log = os.open(tree / "child.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-                os.dup2(log, 1), os.dup2(log, 2)
+                _end_with_parent()
                 resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 5))
-                sys.path[:0] = [str(tree)]
-                os.environ |= {"PYTHONPATH": str(tree)} | numba
-                from numba.core import config
-
-                config.reload_config()
                 answer.write_text(json.dumps(work()))
             finally:
                 os._exit(0)
@@ -314,8 +338,25 @@ def in_child(work: Callable[[], Any], tree: Path, seconds: float, numba: dict[st
         while os.waitpid(child, os.WNOHANG)[0] == 0:
             if time.monotonic() > end:
                 os.killpg(child, signal.SIGKILL)
-            time.sleep(0.02)
+            time.sleep(0.005)
         return json.loads(answer.read_text()) if answer.exists() else None
+
+
+def in_child(work: Callable[[], Any], tree: Path, seconds: float, numba: dict[str, str]) -> Any:
+    """The same in a copy of the project, with settings of numba as environment variables."""
+
+    def there() -> Any:
+        os.chdir(tree)
+        log = os.open(tree / "child.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(log, 1), os.dup2(log, 2)
+        sys.path[:0] = [str(tree)]
+        os.environ |= {"PYTHONPATH": str(tree)} | numba
+        from numba.core import config
+
+        config.reload_config()
+        return work()
+
+    return forked(there, seconds)
 
 
 def run_tests(tests: list[str]) -> list[str]:
@@ -323,35 +364,121 @@ def run_tests(tests: list[str]) -> list[str]:
     for file in dict.fromkeys(test.partition("::")[0] for test in tests):
         # A file that cannot be collected fails by its name alone.
         reports, chosen = Reports(), [t for t in tests if t.partition("::")[0] == file]
-        code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *chosen], plugins=[reports])
+        code = pytest.main(["-q", "-x", *WITHOUT, *chosen], plugins=[reports])
         if code:
             return reports.failed or chosen
     return []
 
 
-def reach(file: str, limit: float) -> dict[str, Any]:
-    """Run a test file: the time of each test that passes, and the lines it ran; None if not."""
-    from coverage import Coverage
+def probed(source: str, mutants: list[Mutant]) -> str:
+    """A file that notes which mutants' statements run."""
+    tree = ast.parse(source)
+    places: dict[int, list[str]] = {}
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    for mutant in mutants:
+        around = [
+            node
+            for node in statements
+            if node.lineno <= mutant.line and mutant.last <= (node.end_lineno or 0)
+        ]
+        # the innermost is the shortest, and of equal ones the last
+        inner = min(reversed(around), key=lambda node: (node.end_lineno or 0) - node.lineno)
+        places.setdefault(id(inner), []).append(mutant.id)
+    for node in list(ast.walk(tree)):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                whole: list[ast.stmt] = []
+                for one in block:
+                    for id_ in places.get(id(one), ()):
+                        whole += ast.parse(PROBE.format(id=id_)).body
+                    whole.append(one)
+                setattr(node, name, whole)
+    return ast.unparse(ast.fix_missing_locations(tree))
 
-    def stop(*_: object) -> None:
-        raise TooSlow(f"longer than {limit:g} s")
 
-    signal.signal(signal.SIGPROF, stop)
-    here = Path.cwd()
-    coverage = Coverage(data_file=None, config_file=False, source=[str(here / "farhand")])
-    coverage.start()
-    reports = Reports(limit, coverage.switch_context)
-    pytest.main(["-q", "-p", "no:cacheprovider", file], plugins=[reports])
-    coverage.stop()
-    usable = reports.passed - set(reports.failed)
-    lines: dict[str, dict[str, list[int]]] = {test: {} for test in usable}
-    data = coverage.get_data()
-    for source in data.measured_files():
-        for line, tests in data.contexts_by_lineno(source).items():
-            for test in usable.intersection(tests):
-                lines[test].setdefault(str(Path(source).relative_to(here)), []).append(line)
-    rows = {test: {"seconds": reports.times[test], "lines": lines[test]} for test in usable}
-    return dict.fromkeys(reports.times) | rows
+def functions(code: CodeType) -> Iterator[CodeType]:
+    """Functions and methods of a module, without those within them, in the order of the text."""
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            # the body of a class is code too
+            yield from [one] if one.co_flags & inspect.CO_NEWLOCALS else functions(one)
+
+
+class Together(Reports):
+    """A pytest plugin that collects tests and then does something else than to run them all.
+
+    Args:
+        tree: the copy of the project.
+        work: what; it gets this plugin.
+    """
+
+    def __init__(self, tree: Path, work: Callable[[Together], Any]) -> None:
+        super().__init__()
+        self._tree, self._work = str(tree), work
+        self.answer: Any = None
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Work with what was collected."""
+        self.items = {item.nodeid: item for item in session.items}
+        # a test's conftest may have hidden what is there by now
+        gc.unfreeze()
+        self._live: dict[tuple[str, str, int], list[FunctionType]] = {}
+        self._caches = []
+        for one in gc.get_objects():
+            if isinstance(one, FunctionType) and one.__code__.co_filename.startswith(self._tree):
+                code = one.__code__
+                place = (code.co_filename, code.co_qualname, code.co_firstlineno)
+                self._live.setdefault(place, []).append(one)
+            elif isinstance(one, functools._lru_cache_wrapper):
+                self._caches.append(one)
+        gc.collect()
+        gc.freeze()
+        self.answer = self._work(self)
+        return True
+
+    def exchange(self, file: str, whole: str, text: str) -> bool:
+        """Put the code of a changed file into the functions that exist; whether it can be done."""
+        path = f"{self._tree}/{file}"
+        old, new = (functions(compile(t, path, "exec", dont_inherit=True)) for t in (whole, text))
+        changed = [pair for pair in zip(old, new, strict=True) if pair[0] != pair[1]]
+        for before, after in changed:
+            live = self._live.get((path, before.co_qualname, before.co_firstlineno), [])
+            if not live or before.co_freevars != after.co_freevars:
+                return False
+            for function in live:
+                function.__code__ = after
+        for kept in self._caches:
+            if str(getattr(kept, "__module__", "")).startswith("farhand"):
+                kept.cache_clear()
+        return bool(changed)
+
+    def run(self, tests: list[str]) -> list[str]:
+        """The first tests that fail, in the order of the list."""
+        items = [self.items[test] for test in tests]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.failed:
+                break
+        return self.failed
+
+    def reach(self, file: str, limit: float) -> list[dict[str, Any]]:
+        """Time and mutants of each test of a file that passes."""
+
+        def stop(*_: object) -> None:
+            raise TooSlow(f"longer than {limit:g} s")
+
+        signal.signal(signal.SIGPROF, stop)
+        self.limit = limit
+        vars(sys)["reached"] = set()
+        items = [item for test, item in self.items.items() if test.partition("::")[0] == file]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        return [
+            {"test": test, "seconds": self.times[test], "mutants": sorted(met)}
+            for test, met in self.reached.items()
+            if test in self.passed and test not in self.failed and met
+        ]
 
 
 def copy_project(to: Path) -> Path:
@@ -379,43 +506,100 @@ class Bench:
         self.tree = copy_project(ROOT / OUT / f"tree-{number}")
         self.numba = {"NUMBA_CACHE_DIR": str(ROOT / OUT / f"numba-{number}")}
         self.confirmed: set[tuple[str, bool]] = set()
+        # children write what tests print elsewhere
+        self.terminal = os.dup(1)
 
-    def record(self, file: str) -> None:
-        """Find out which lines the tests of a file reach, once per state of the code."""
-        path = ROOT / OUT / "reach" / f"{digest(file)}.json"
-        if path.exists():
-            return
-        limit, rows = self.options.test_seconds, dict[str, Any]()
-        # Without numba's compiler lines can be followed, and take their time. Tests that need the
-        # compiler, or its speed, are followed outside of kernels.
-        for settings in (PLAIN, self.numba):
-            if not rows or None in rows.values():
-                found = in_child(lambda: reach(file, limit), self.tree, 100.0 * limit, settings)
-                rows = (found or {}) | {test: row for test, row in rows.items() if row}
-        rows = {test: row for test, row in rows.items() if row}
-        if not rows:
-            print(f"{file} does not come to its end, and judges nothing")
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Several runs may share the folder: nobody reads half a file.
-        part = path.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(rows))
-        part.replace(path)
+    def together(
+        self, mutants: list[Mutant], files: list[str], keep: Callable[[Mutant, str], None]
+    ) -> list[str]:
+        """Judge mutants of functions in forks of one process; ids of those not caught there.
+
+        Args:
+            mutants: all with numba's compiler, or all without.
+            files: of tests.
+            keep: what to do with one that is caught, and the test.
+        """
+        numba = PLAIN if is_plain(mutants[0]) else self.numba
+        words = ["-q", *WITHOUT, *files]
+
+        def collect() -> Any:
+            plugin = Together(self.tree, partial(self._judge_all, mutants, files, keep))
+            pytest.main(words, plugins=[plugin])
+            return plugin.answer
+
+        left = in_child(collect, self.tree, 3600.0, numba)
+        return [mutant.id for mutant in mutants] if left is None else left
+
+    def _judge_all(
+        self,
+        mutants: list[Mutant],
+        files: list[str],
+        keep: Callable[[Mutant, str], None],
+        tests: Together,
+    ) -> list[str]:
+        plain, whole = is_plain(mutants[0]), {m.file: self._read(m.file)[0] for m in mutants}
+        if not plain and (self.tree / "farhand" / "rigs").exists():
+            _load_compiled()
+        for file in files:
+            path = record_of(file, mutants)
+            if path.exists():
+                continue
+
+            def look(file: str = file) -> Any:
+                for name, text in whole.items():
+                    own = [mutant for mutant in mutants if mutant.file == name]
+                    tests.exchange(name, text, probed(text, own))
+                return tests.reach(file, self.options.test_seconds)
+
+            rows = forked(look, 100.0 * self.options.test_seconds)
+            if rows is None:
+                os.write(self.terminal, f"{file} does not end, and judges nothing\n".encode())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Several runs may share the folder: nobody reads half a file.
+            part = path.with_suffix(f".{os.getpid()}")
+            part.write_text(json.dumps([row | {"plain": plain} for row in rows or ()]))
+            part.replace(path)
+        reached = records(files, mutants)
+        left, catches = list[str](), dict[str, list[tuple[int, str]]]()
+        for mutant in mutants:
+            chosen, _ = tests_for(mutant, reached, self.options.seconds)
+            caught = catches.setdefault(mutant.file, [])
+            near = sorted(caught, key=lambda one: abs(one[0] - mutant.line))[:NEIGHBOURS]
+            chosen = list(dict.fromkeys([*(t for _, t in near if t in chosen), *chosen]))
+
+            def changed(mutant: Mutant = mutant, chosen: list[str] = chosen) -> list[str]:
+                able = tests.exchange(mutant.file, whole[mutant.file], mutant.text)
+                return tests.run(chosen) if able else []
+
+            limit = 3.0 * self.options.seconds + self.options.spare
+            failed = forked(changed, limit) if chosen else []
+            # without end, unless the tests need that long anyway
+            if failed is None and forked(partial(tests.run, chosen), limit) == []:
+                failed = ["time limit"]
+            if failed:
+                keep(mutant, failed[0])
+                caught.append((mutant.line, failed[0]))
+            else:
+                left.append(mutant.id)
+        return left
+
+    def _read(self, file: str) -> tuple[str, os.stat_result]:
+        return (self.tree / file).read_text(), (self.tree / file).stat()
+
+    def _restore(self, file: str, whole: str, times: os.stat_result) -> None:
+        (self.tree / file).write_text(whole)
+        # numba knows its source by time and size
+        os.utime(self.tree / file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
     def judge(self, mutant: Mutant, tests: list[str], seconds: float) -> tuple[str, str]:
         """Its verdict, and the test that caught it."""
-        place = self.tree / mutant.file
-        whole, times = place.read_text(), place.stat()
-        # Compiled functions keep a copy of those they call: numba would not see that one changed.
-        # The tests that reach their lines were found without its compiler, too.
-        numba = PLAIN if "@compiled" in whole else self.numba
+        whole, times = self._read(mutant.file)
+        numba = PLAIN if is_plain(mutant) else self.numba
         while tests:
-            place.write_text(mutant.text)
+            (self.tree / mutant.file).write_text(mutant.text)
             limit = 3.0 * seconds + self.options.spare
             failed = in_child(partial(run_tests, tests), self.tree, limit, numba)
-            place.write_text(whole)
-            # numba knows its source by time and size
-            os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
+            self._restore(mutant.file, whole, times)
             # without end, unless the tests need that long anyway
             if (
                 failed is None
@@ -441,6 +625,27 @@ class Bench:
 
 
 @cache
+def is_plain(mutant: Mutant) -> bool:
+    """Whether it is judged without numba's compiler.
+
+    Compiled functions keep a copy of those they call: numba would not see that one changed.
+    """
+    return "@compiled" in (ROOT / mutant.file).read_text()
+
+
+def record_of(file: str, mutants: list[Mutant]) -> Path:
+    """Where it is kept which of these mutants a test file reaches."""
+    sample = hashlib.sha256("".join(mutant.id for mutant in mutants).encode()).hexdigest()
+    return ROOT / OUT / "reach" / f"{digest(file)}-{sample[:12]}.json"
+
+
+def records(files: list[str], mutants: list[Mutant]) -> list[dict[str, Any]]:
+    """What is known of which tests reach which of these mutants."""
+    paths = [record_of(file, mutants) for file in files] if mutants else []
+    return [row for path in paths if path.exists() for row in json.loads(path.read_text())]
+
+
+@cache
 def digest(file: str) -> str:
     """A hash of a test file, of what it may use, and of the library."""
     names = [file, *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "farhand").rglob("*.py")))]
@@ -456,19 +661,20 @@ def files_of(folder: str) -> list[str]:
     """The test files of a folder, from the root of the project."""
     tests = ROOT / "tests"
     # those of one file are with those of its folder
-    patterns = TESTS.get(folder, (f"{folder.partition('/')[0]}/**/test_*.py",))
+    above = folder if (tests / folder).is_dir() else folder.partition("/")[0]
+    patterns = TESTS.get(folder, (f"{above}/**/test_*.py",))
     found = sorted(path for pattern in patterns for path in tests.glob(pattern))
     return [str(path.relative_to(ROOT)) for path in found]
 
 
-def tests_for(mutant: Mutant, reached: dict[str, Any], budget: float) -> tuple[list[str], float]:
+def tests_for(
+    mutant: Mutant, reached: list[dict[str, Any]], budget: float
+) -> tuple[list[str], float]:
     """The tests that reach a mutant, the quickest first, and their time, [s]."""
     chosen, total = list[str](), 0.0
-    for test, row in sorted(reached.items(), key=lambda item: item[1]["seconds"]):
-        lines = row["lines"].get(mutant.file, ())
-        hit = mutant.runs_at_import or any(mutant.line <= at <= mutant.last for at in lines)
-        if lines and hit and (not chosen or total + row["seconds"] < budget):
-            chosen.append(test)
+    for row in sorted(reached, key=lambda row: float(row["seconds"])):
+        if mutant.id in row["mutants"] and (not chosen or total + row["seconds"] < budget):
+            chosen.append(row["test"])
             total += row["seconds"]
     return chosen, total
 
@@ -530,6 +736,7 @@ def share(jobs: int, work: Callable[[int], None]) -> None:
         if child == 0:
             code = 1
             try:
+                _end_with_parent()
                 work(number)
                 code = 0
             finally:
@@ -573,9 +780,10 @@ def _by_place(pair: tuple[Mutant, str]) -> tuple[str, int, str]:
 
 
 def _row(name: str, counts: list[int], commits: set[str]) -> str:
-    score = counts[1] / max(counts[1] + counts[3], 1)
+    counted = counts[1] + counts[3]
+    score = f"{100 * counts[1] / counted:.0f} %" if counted else "–"
     numbers = " | ".join(map(str, counts))
-    return f"| {name} | {numbers} | {100 * score:.0f} % | {', '.join(sorted(commits))} |"
+    return f"| {name} | {numbers} | {score} | {', '.join(sorted(commits))} |"
 
 
 PAGE_TEXT = """# Mutants
@@ -609,7 +817,7 @@ def main(arguments: list[str] | None = None) -> None:
     add("--folder", action="append", metavar="PATH", help="or file of farhand; may be repeated")
     add("--limit", type=int, default=60, metavar="N", help="mutants per folder (60)")
     add("--resume", action="store_true", help="keep what was caught, or has no new tests")
-    add("--by-name", action="store_true", help="find tests by names, not by the lines they reach")
+    add("--by-name", action="store_true", help="find tests by names, not by what they reach")
     add("--files", type=int, metavar="N", help="by name: only the N likeliest test files")
     add("--own", action="store_true", help=f"without the tests of {', '.join(FURTHER)}")
     add("--jobs", type=int, default=2, metavar="N", help="processes (2)")
@@ -621,7 +829,6 @@ def main(arguments: list[str] | None = None) -> None:
         if not (ROOT / "farhand" / folder).exists():
             parser.error(f"--folder {folder}: there is no farhand/{folder}")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("COVERAGE_CORE", "ctrace")  # the only one that tells tests apart
     _import_libraries()
     (ROOT / OUT).mkdir(parents=True, exist_ok=True)
     folders = options.folder or FOLDERS
@@ -630,42 +837,57 @@ def main(arguments: list[str] | None = None) -> None:
     mutants = {mutant: folder for folder in folders for mutant in sources(folder)[: options.limit]}
     # Copies and hashes before anything runs: the project may change meanwhile.
     benches = [Bench(number, options) for number in range(options.jobs)]
-    records = [ROOT / OUT / "reach" / f"{digest(file)}.json" for file in files]
+    for mutant in mutants:
+        is_plain(mutant)
+    for file in files:
+        digest(file)
     earlier, marked = kept() if options.resume else {}, equivalents()
     words = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     commit = commit.strip() or "–"
 
-    def record(number: int) -> None:
-        for file in files[number :: options.jobs]:
-            benches[number].record(file)
+    def tests_of(mutant: Mutant, reached: list[dict[str, Any]]) -> list[str]:
+        # nothing stands before a constant of a module: no test meets its probe
+        tests = []
+        if not (options.by_name or mutant.runs_at_import):
+            tests = tests_for(mutant, reached, options.seconds)[0]
+        # on a busy machine no test may have been quick enough to be looked at
+        return tests or files_for(mutant, files_of(mutants[mutant]))[: options.files]
+
+    def keep(mutant: Mutant, by: str, verdict: str = "caught", key: str = "") -> None:
+        row = {"id": mutant.id, "verdict": verdict, "by": by, "key": key, "commit": commit}
+        row["date"] = time.strftime("%Y-%m-%d", time.gmtime())
+        with (ROOT / RESULTS).open("a") as stream:
+            stream.write(json.dumps(row) + "\n")
+        text = f"{verdict:10} {mutant.file}:{mutant.line} {mutant.after}  [{by}]\n"
+        os.write(benches[0].terminal, text.encode())
 
     def judge(number: int) -> None:
-        for mutant in list(mutants)[number :: options.jobs]:
-            found = files_for(mutant, files_of(mutants[mutant]))
-            tests, seconds = found[: options.files], options.seconds
-            if not options.by_name:
-                tests, seconds = tests_for(mutant, reached, options.seconds)
-            names = [*tests, *(digest(test.partition("::")[0]) for test in tests)]
-            key = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
-            before = earlier.get(mutant.id, {})
+        bench = benches[number]
+        own = [m for m in list(mutants)[number :: options.jobs]]
+        own = [m for m in own if earlier.get(m.id, {}).get("verdict") != "caught"]
+        for mutant in own:
             if (mutant.file, mutant.after) in marked:
-                verdict, by = "equivalent", ""
-            elif before.get("verdict") == "caught" or before.get("key") == key:
-                continue
-            else:
-                verdict, by = benches[number].judge(mutant, tests, seconds)
-            row = {"id": mutant.id, "verdict": verdict, "by": by, "key": key, "commit": commit}
-            row["date"] = time.strftime("%Y-%m-%d", time.gmtime())
-            with (ROOT / RESULTS).open("a") as stream:
-                stream.write(json.dumps(row) + "\n")
-            print(f"{verdict:10} {mutant.file}:{mutant.line} {mutant.after}  [{by}]", flush=True)
+                keep(mutant, "", "equivalent")
+        own = [m for m in own if (m.file, m.after) not in marked]
+        for folder in folders:
+            there = files_of(folder) + [f for f in files if f not in files_of(folder)]
+            for plain in (False, True):
+                group = [m for m in own if mutants[m] == folder and is_plain(m) is plain]
+                inner = [m for m in group if not (m.runs_at_import or options.by_name)]
+                left = bench.together(inner, there, keep) if inner else []
+                reached = records(there, inner)
+                bench.confirmed |= {(row["test"], row["plain"]) for row in reached}
+                for mutant in group:
+                    if mutant in inner and mutant.id not in left:
+                        continue
+                    tests = tests_of(mutant, reached)
+                    names = [*tests, *(digest(test.partition("::")[0]) for test in tests)]
+                    key = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+                    if earlier.get(mutant.id, {}).get("key") != key:
+                        verdict, by = bench.judge(mutant, tests, options.seconds)
+                        keep(mutant, by, verdict, key)
 
-    if not options.by_name:
-        share(options.jobs, record)
-    reached: dict[str, Any] = {}
-    for path in filter(Path.exists, records):
-        reached |= json.loads(path.read_text())
     share(options.jobs, judge)
     present = {mutant.id for folder in FOLDERS for mutant in sources(folder)}
     results = {id: row for id, row in sorted(kept().items()) if id in present}
@@ -674,9 +896,26 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"the results are in {PAGE}")
 
 
+def _end_with_parent() -> None:
+    """Leave nothing running if the whole run is broken off."""
+    if sys.platform == "linux":
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+
+
+def _load_compiled() -> None:
+    """Load what laws and rigs have compiled, so that not every fork has to."""
+    from farhand.rigs import Options, build_rig
+    from farhand.running.fill_cache import LAWS
+
+    for law in LAWS:
+        rig = build_rig("dual-arm", Options(law=law))
+        rig.session.run(0.05)
+        rig.close()
+
+
 def _import_libraries() -> None:
     """What every child would import again; nothing of the project itself."""
-    import coverage  # noqa: F401
     import hypothesis.extra.numpy  # noqa: F401
     import matplotlib  # noqa: F401
     import mujoco  # noqa: F401

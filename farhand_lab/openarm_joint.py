@@ -25,6 +25,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from farhand.analysis.stability.cells import TOLERANCE
+from farhand.analysis.stability.loop import Contact, LoopArm, LoopDrive, WholeLoop
+from farhand.analysis.stability.onset import onset
+from farhand.analysis.stability.spectrum import largest_stable
 from farhand.coupling.openarm import SLOWER
 from farhand.coupling.published import published
 from farhand.plants.damiao import frames
@@ -75,6 +79,7 @@ class Joint:
     quantised: bool = True  #: whether frames have 16 and 12 bits
     sent: float = np.inf  #: cut-off of the other arm's velocity before it is sent, [Hz]
     pull: float = 0.3  #: speed at which a hand leads the leader, 0: nobody holds it, [rad/s]
+    filtered: bool = False  #: whether the motor reports its velocity behind its filter
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ def _constants() -> Array:
 def _simulate(case: Array, constants: Array, seconds: float) -> Array:
     """Velocities of both motors in the last half second, one row every :data:`KEPT` steps."""
     rate, own, other, file, share, friction, stiffer, damper, cutoff, k, play = case[:11]
-    weight, inertia, heavier, quantised, sent, pull = case[11:]
+    weight, inertia, heavier, quantised, sent, pull, behind = case[11:]
     K, D, dry, viscous, steep, q_step, v_step, most = constants
     K, D = stiffer * K, damper * D
     steep *= 1.0 if file > 0.0 else SLOWER
@@ -142,14 +147,17 @@ def _simulate(case: Array, constants: Array, seconds: float) -> Array:
     kept = np.zeros(((steps - first) // KEPT, 2))
     for step in range(steps):
         t = step * STEP
+        if step % motor == 0:
+            filtered += keep * (omega - filtered)
         if step % tick == 0:
             past[1:] = past[:-1].copy()
             for i in range(2):
-                past[0, i, 0], past[0, i, 1] = theta[i], omega[i]
+                past[0, i, 0] = theta[i]
+                past[0, i, 1] = filtered[i] if behind > 0.0 else omega[i]
                 if quantised > 0.0:
                     # zero lies between two steps
                     past[0, i, 0] = (np.floor(theta[i] / q_step + 0.5) - 0.5) * q_step
-                    past[0, i, 1] = (np.floor(omega[i] / v_step + 0.5) - 0.5) * v_step
+                    past[0, i, 1] = (np.floor(past[0, i, 1] / v_step + 0.5) - 0.5) * v_step
             for i in range(2):
                 goal[i] = past[int(other), 1 - i, 0]
                 speed[i] += smooth * (past[int(other), 1 - i, 1] - speed[i])
@@ -157,7 +165,6 @@ def _simulate(case: Array, constants: Array, seconds: float) -> Array:
                 feed[i] = share * (dry * np.tanh(steep * seen) + viscous * seen) + weight
         for i in range(2):
             if step % motor == 0:
-                filtered[i] += keep * (omega[i] - filtered[i])
                 asked = K * (goal[i] - theta[i]) + D * (speed[i] - filtered[i]) + feed[i]
                 command[i] = min(max(asked, -most), most)
             rigid = k == np.inf
@@ -207,6 +214,45 @@ def grid(start: Joint, **values: Iterable[Any]) -> list[Joint]:
     ]
 
 
+def loop(case: Joint) -> WholeLoop:
+    """The same as matrices: a gear that gives but has no play, and the friction as it acts there.
+
+    A hand leads both joints along, so dry friction damps nothing.
+    """
+    K, D, dry, viscous, steep = _constants()[:5]
+    K, D, k = case.stiffness * K, case.damping * D, case.gear
+    loss = 2.0 * GEAR_DAMPING * np.sqrt(k * ROTOR)
+    steep *= 1.0 if case.file else SLOWER
+    fed = case.share * (dry * steep / np.cosh(steep * case.pull) ** 2 + viscous)
+    motor, apart = np.diag([1.0, 0.0]), np.array([[1.0, -1.0], [-1.0, 1.0]])
+    follower = LoopArm(
+        np.diag([ROTOR, case.inertia]),
+        np.eye(6, 1) @ np.array([[0.0, 1.0]]),
+        np.array([case.friction * viscous, 0.0]),
+        np.zeros(2),
+        np.eye(3)[0],
+        joints=True,
+        gear=(k * apart, loss * apart),
+    )
+    leader = replace(
+        follower, M=np.diag([ROTOR, case.heavier * case.inertia]), grip=(HAND_NM, HAND_NMS)
+    )
+    tick = 1.0 / case.rate
+    drive = LoopDrive(
+        K * motor,
+        D * motor,
+        MOTOR_PERIOD,
+        case.filter if case.filter < np.inf else 0.0,
+        case.own_age * tick,
+        raw=not case.filtered,
+        sent=case.sent,
+    )
+    chased, own = (np.kron(np.array(row), motor) for row in ([[K, D, 0.0]], [[0.0, fed, 0.0]]))
+    law = [[own, chased], [chased, own]]
+    older = case.other_age - case.own_age
+    return WholeLoop((leader, follower), law, Contact(0.0), tick, older, drives=(drive, drive))
+
+
 FILTERS = (np.inf, 300.0, 200.0, 100.0, 50.0, 30.0, 20.0, 10.0)
 OLD = Joint(rate=500.0, own_age=2, other_age=4)
 """As in the report: CAN 2.0 at 500 Hz, with the oldest states that the threads allow."""
@@ -233,6 +279,48 @@ def _differs(case: Joint) -> str:
         one.name for one in fields(Joint) if getattr(case, one.name) != getattr(usual, one.name)
     ]
     return ", ".join(f"{name} {getattr(case, name):g}" for name in names) or "as published"
+
+
+CUT_OFFS = 2.0, 200.0
+"""Where the onset of shaking is searched: cut-offs of the other arm's velocity, [Hz]."""
+
+LASTS = 6.0
+"""How long a joint is simulated whose onset is searched, [s]: near it a motion grows slowly."""
+
+
+def onsets(case: Joint) -> tuple[float, float]:
+    """Cut-off of the other arm's velocity from which a case shakes, predicted and simulated, [Hz].
+
+    0 if it always shakes, infinity if it never does.
+    """
+    return (
+        largest_stable(lambda value: loop(replace(case, sent=value)), *CUT_OFFS, points=30),
+        onset(lambda value: run([replace(case, sent=value)], LASTS)[0].shakes, *CUT_OFFS),
+    )
+
+
+def _close(predicted: float, simulated: float) -> bool:
+    if predicted == simulated:
+        return True
+    return simulated < np.inf and abs(predicted - simulated) <= TOLERANCE * simulated
+
+
+def _onsets(cases: Sequence[Joint]) -> None:
+    """Print predicted and simulated onsets of every case, and how many agree."""
+    print("\nCut-off of the other arm's velocity from which it shakes [Hz]\n")
+    print(
+        "| case | predicted | simulated | without steps in the frames |\n| --- | --- | --- | --- |"
+    )
+    within = []
+    for case in cases:
+        predicted, simulated = onsets(case)
+        smooth = onsets(replace(case, quantised=False))[1]
+        pairs = (simulated, smooth)
+        within.append([_close(predicted, one) for one in pairs])
+        row = " | ".join(f"{one:.3g}" for one in (predicted, *pairs))
+        print(f"| {_differs(case)} | {row} |", flush=True)
+    stepped, plain = np.sum(within, axis=0)
+    print(f"\nwithin {TOLERANCE:.0%}: {stepped} of {len(cases)}, {plain} without steps", flush=True)
 
 
 def main() -> None:
@@ -263,6 +351,10 @@ def main() -> None:
     ]
     loose = grid(LOOSE, filter=FILTERS[3:]) + grid(replace(LOOSE, weight=3.0), filter=FILTERS[3:])
     _table("What calms it", loose, calm)
+    firm = grid(
+        OLD, filtered=(False, True), gear=(5e3, 2e3, 1e3), filter=(200.0, 100.0, 50.0, 20.0)
+    )
+    _onsets([*firm, *(replace(case, rate=1000.0) for case in firm)])
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from farhand.plants.damiao import frames
 from farhand.plants.damiao.arms import MotorArm, load_arm
 from farhand.plants.damiao.frames import Mit, Order
 from farhand.plants.damiao.line import CanFrame
-from farhand.plants.damiao.simulated import Drive, SimulatedArm
+from farhand.plants.damiao.simulated import Drive, SimulatedCanArm
 from farhand.spatial import Array
 
 JOINTS = 8
@@ -45,7 +45,7 @@ STILL = 0.02
 
 
 @dataclass(frozen=True)
-class Case:
+class ArmPair:
     """One pair of arms."""
 
     rate: float = 1000.0  #: of the program, [Hz]
@@ -62,7 +62,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ShakingResult:
     """What the arms did in the last half of the time."""
 
     worst: int  #: joint that moves most, from 1
@@ -83,12 +83,12 @@ class Outcome:
         return "moves on by itself" if slow else f"shakes at {self.frequency:.1f} Hz"
 
 
-class Side:
+class ProgrammedArm:
     """One arm, and what the program knows of it."""
 
-    def __init__(self, arm: MotorArm, case: Case) -> None:
+    def __init__(self, arm: MotorArm, case: ArmPair) -> None:
         drive = Drive(rate=case.motor_rate, velocity_filter=case.velocity_filter)
-        self.simulated, self.arm = SimulatedArm(arm, drive=drive), arm
+        self.simulated, self.arm = SimulatedCanArm(arm, drive=drive), arm
         self.model = Arm.of(self.simulated.robot)
         gains = published("openarm", JOINTS, JOINTS)
         engine = self.simulated.world.model
@@ -133,10 +133,10 @@ class Side:
             self.send(index, frames.encode_mit(command, motor.ranges), fd)
 
 
-def run(case: Case) -> Outcome:
+def run(case: ArmPair) -> ShakingResult:
     """Couple two arms, kick the leader's second joint, and look at what is left."""
     arm = replace(load_arm("openarm"), timeout=5.0)
-    sides = Side(arm, case), Side(arm, case)
+    sides = ProgrammedArm(arm, case), ProgrammedArm(arm, case)
     names = [f"joint{number}" for number in range(JOINTS)]
     law = OpenArm(
         mapping=JointMapping.alike(names, names, slides=[False] * 7 + [True]),
@@ -173,8 +173,11 @@ def run(case: Case) -> Outcome:
 
 
 def _judge(
-    speeds: list[Array], sides: tuple[Side, Side], case: Case, stopped: float | None
-) -> Outcome:
+    speeds: list[Array],
+    sides: tuple[ProgrammedArm, ProgrammedArm],
+    case: ArmPair,
+    stopped: float | None,
+) -> ShakingResult:
     late = np.array(speeds[len(speeds) // 2 :])[:, :, :7]
     late = late - late.mean(axis=0) if stopped is None else late
     size = np.sqrt((late**2).mean(axis=0))
@@ -184,7 +187,7 @@ def _judge(
     frequency = float(np.fft.rfftfreq(len(late), 1.0 / case.rate)[int(spectrum.argmax())])
     ages = np.maximum(sides[0].age_ns, sides[1].age_ns)
     oldest = int(ages.argmax())
-    return Outcome(
+    return ShakingResult(
         int(joint) + 1,
         float(size[side, joint]),
         frequency,
@@ -195,30 +198,35 @@ def _judge(
 
 
 CASES = {
-    "as published, friction as found": Case(),
-    "damping halved": Case(damping=0.5),
-    "stiffness doubled": Case(stiffness=2.0),
-    "motors filter velocity at 10 Hz": Case(velocity_filter=10.0),
-    "friction read as in the file": Case(reading="file"),
+    "as published, friction as found": ArmPair(),
+    "damping halved": ArmPair(damping=0.5),
+    "stiffness doubled": ArmPair(stiffness=2.0),
+    "motors filter velocity at 10 Hz": ArmPair(velocity_filter=10.0),
+    "friction read as in the file": ArmPair(reading="file"),
     **{
-        f"CAN 2.0, {rate:g} Hz": Case(rate=rate, fd=False) for rate in (400.0, 500.0, 550.0, 1000.0)
+        f"CAN 2.0, {rate:g} Hz": ArmPair(rate=rate, fd=False)
+        for rate in (400.0, 500.0, 550.0, 1000.0)
     },
     **{
-        f"{ratio:.0%} of the friction in truth": Case(true_friction=ratio)
+        f"{ratio:.0%} of the friction in truth": ArmPair(true_friction=ratio)
         for ratio in (1.2, 0.9, 0.8, 0.7, 0.5)
     },
     **{
-        f"50 % of the friction in truth, {share:.0%} fed forward": Case(
+        f"50 % of the friction in truth, {share:.0%} fed forward": ArmPair(
             true_friction=0.5, share=share
         )
         for share in (0.7, 0.6, 0.5, 0.4, 0.3)
     },
-    "50 % of the friction in truth, read as in the file": Case(true_friction=0.5, reading="file"),
-    "hand, friction as found": Case(hand=True),
-    "hand, friction as found, file": Case(hand=True, reading="file"),
-    "hand, 50 % of the friction in truth": Case(hand=True, true_friction=0.5),
-    "hand, 50 % of the friction, file": Case(hand=True, true_friction=0.5, reading="file"),
-    "hand, 50 % of the friction, 30 % fed forward": Case(hand=True, true_friction=0.5, share=0.3),
+    "50 % of the friction in truth, read as in the file": ArmPair(
+        true_friction=0.5, reading="file"
+    ),
+    "hand, friction as found": ArmPair(hand=True),
+    "hand, friction as found, file": ArmPair(hand=True, reading="file"),
+    "hand, 50 % of the friction in truth": ArmPair(hand=True, true_friction=0.5),
+    "hand, 50 % of the friction, file": ArmPair(hand=True, true_friction=0.5, reading="file"),
+    "hand, 50 % of the friction, 30 % fed forward": ArmPair(
+        hand=True, true_friction=0.5, share=0.3
+    ),
 }
 
 

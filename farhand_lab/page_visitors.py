@@ -156,7 +156,7 @@ def unpack(message: bytes) -> list[dict[str, Any]]:
     return msgspec.msgpack.decode(content)["messages"]
 
 
-class Operator:
+class PageOperator:
     """One operator at a panel.
 
     Args:
@@ -237,7 +237,7 @@ class Operator:
             self.items[uuid]["props"] |= said["updates"]
             self.changes[uuid] = self.changes.get(uuid, 0) + 1
 
-    def __enter__(self) -> Operator:
+    def __enter__(self) -> PageOperator:
         return self
 
     def __exit__(self, *_: object) -> None:

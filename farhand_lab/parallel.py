@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from typing import Any
 
-from farhand.loop.interrupts import ending_workers, ignoring_interrupts
+from farhand.loop.interrupts import end_with_parent, ending_workers, ignoring_interrupts
 from farhand_lab import harness, report
 from farhand_lab.harness import Entry, Experiment, Progress
 
@@ -42,7 +42,8 @@ def run(
             rigs.setdefault(item.group, []).append(item.key)
     if len(rigs) > 1:
         _finished = _FORK.Queue()
-        pool = ProcessPoolExecutor(min(os.cpu_count() or 1, len(rigs)), _FORK)
+        count = min(os.cpu_count() or 1, len(rigs))
+        pool = ProcessPoolExecutor(count, _FORK, initializer=end_with_parent)
         with ending_workers(), pool:
             with ignoring_interrupts():
                 # the longest first

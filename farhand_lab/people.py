@@ -22,7 +22,7 @@ DISTANCES, WIDTHS = (0.04, 0.08, 0.16, 0.32), (0.01, 0.02, 0.04)
 
 
 @dataclass(frozen=True)
-class Figure:
+class HumanFigure:
     """One published figure, and what the operator gives."""
 
     name: str
@@ -147,18 +147,22 @@ def _quiet() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def figures(name: str = "expert", repetitions: int = 12) -> list[Figure]:
+def figures(name: str = "expert", repetitions: int = 12) -> list[HumanFigure]:
     """Every figure of one operator."""
     slope, fit = fitts(name, repetitions)
     relaxed, damping = impedance(name)
     firm, _ = impedance(name, 10.0)
     return [
-        Figure("movement time per bit", slope, "s/bit", 0.07, 0.25, "Fitts 1954; MacKenzie 1992"),
-        Figure("straight over the index of difficulty, R²", fit, "-", 0.9, 1.0, "Fitts 1954"),
-        Figure("reaction to something seen", reaction(name), "s", 0.18, 0.35, "Welford 1980"),
-        Figure("stiffness at rest", relaxed, "N/m", 100.0, 500.0, "Tsuji et al. 1995"),
-        Figure("damping at rest", damping, "N·s/m", 5.0, 30.0, "Tsuji et al. 1995"),
-        Figure("stiffness at 10 N over at rest", firm / relaxed, "-", 1.1, 3.0, "Gomi, Osu 1998"),
+        HumanFigure(
+            "movement time per bit", slope, "s/bit", 0.07, 0.25, "Fitts 1954; MacKenzie 1992"
+        ),
+        HumanFigure("straight over the index of difficulty, R²", fit, "-", 0.9, 1.0, "Fitts 1954"),
+        HumanFigure("reaction to something seen", reaction(name), "s", 0.18, 0.35, "Welford 1980"),
+        HumanFigure("stiffness at rest", relaxed, "N/m", 100.0, 500.0, "Tsuji et al. 1995"),
+        HumanFigure("damping at rest", damping, "N·s/m", 5.0, 30.0, "Tsuji et al. 1995"),
+        HumanFigure(
+            "stiffness at 10 N over at rest", firm / relaxed, "-", 1.1, 3.0, "Gomi, Osu 1998"
+        ),
     ]
 
 

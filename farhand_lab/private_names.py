@@ -52,7 +52,7 @@ TABLE = [
     PrivateName("farhand.control.tool.tracking", "TrackingController._solve", "extrapolate"),
     PrivateName("farhand.control.tool.tracking", "TrackingController._stop", "keep the velocity"),
     PrivateName("farhand.coupling.four_channel", "FourChannel._keep", "drop one force channel"),
-    PrivateName("farhand.friction.velocity", "StateVariableFilter._prepare", "lower cut-off"),
+    PrivateName("farhand.friction.velocity", "StateVariableFilter.prepare", "lower cut-off"),
     PrivateName("farhand.learning.performance", "Performance._at", "end the skill early"),
     PrivateName("farhand.learning.performance", "Performance._drift", "no search for contact"),
     PrivateName("farhand.link.layers.tdpa", "FollowerPort._allow", "spend energy without limit"),
@@ -72,9 +72,7 @@ TABLE = [
     PrivateName("farhand.plants.simulated.haptic", "HapticPlant._warm", "motors stay cold"),
     PrivateName("farhand.plants.simulated.one_joint", "OneJoint._driven", "add the offset twice"),
     PrivateName("farhand.plants.simulated.one_joint", "OneJoint._noise", "noise that is always on"),
-    PrivateName(
-        "farhand.plants.simulated.port", "SimulatedPlant._degrade_wrench", "forget the seed"
-    ),
+    PrivateName("farhand.plants.simulated.port", "SimulatedPlant._next_noise", "forget the seed"),
     PrivateName("farhand.plants.simulated.rigid", "RigidPlant._zoh", "an Euler step"),
     PrivateName("farhand.plants.simulated.velocity", "VelocityPlant._take", "slow drives"),
     PrivateName("farhand.rigs.cooperative.guiding", "Centred._note_pose", "ignore the rotation"),

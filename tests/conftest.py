@@ -15,6 +15,7 @@ os.environ.setdefault("FARHAND_KERNELS", "compiled")
 import gc
 import math
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,12 +32,28 @@ settings.load_profile("farhand")
 QUICK = ("control", "coupling", "mapping", "safety", "world")
 """Folders whose tests ``make check`` runs."""
 
+WALL_TIME = (
+    *("browser", "console", "faults/test_processes", "loop/test_clock", "loop/test_interrupts"),
+    *("loop/test_latch", "loop/test_overruns", "link/test_udp", "link/test_zenoh", "publishing"),
+    *("plants/damiao", "plants/drivers", "plants/franka", "plants/servo_arm", "plants/servo_bus"),
+    *("cli/test_can_sim", "cli/test_servo_sim", "rigs/humanoid/test_humanoid_plants", "realtime"),
+    *("recording/test_playback", "recording/test_recorder", "running", "test_client"),
+)
+"""Folders and files whose tests wait on the wall clock. The host of a virtual machine may take the
+core away for longer than such a test can bear, so one that fails is tried twice more; the summary
+lists it as RERUN."""
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the quick folders."""
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of the quick folders, and those that are tried twice."""
+    # Mutants are judged without it: a test that fails there has done its work
+    twice = config.pluginmanager.hasplugin("rerunfailures")
     for item in items:
-        if any(f"/tests/{folder}/" in str(item.path) for folder in QUICK):
+        place = item.path.relative_to(Path(__file__).parent).as_posix()
+        if place.startswith(tuple(f"{folder}/" for folder in QUICK)):
             item.add_marker("quick")
+        if twice and place.startswith(WALL_TIME):
+            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
 
 
 def pytest_collection_finish() -> None:

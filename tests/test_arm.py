@@ -222,7 +222,7 @@ def test_the_torque_that_exerts_a_wrench_does_its_work_and_carries_the_arm(arm):
     torque = np.zeros(arm.nv)
     for q, v in states(arm):
         arm.update(q, v)
-        joint_torque(wrench, arm.state, arm.nq, torque)
+        joint_torque(arm.state, arm.nq, torque, wrench)
         work = wrench @ arm.twist + arm.gravity @ v
         assert torque @ v == pytest.approx(work, rel=1e-9, abs=1e-9)
 

@@ -14,10 +14,11 @@ import pytest
 
 from farhand import compiled, kernels, rigid_body
 from farhand.arm import Arm
+from farhand.compiled import Repeated, bind
 from farhand.control.trajectory.kernels import displacement
 from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling import kernels as laws
-from farhand.kernels import multiply, products, rotation_log, solve
+from farhand.kernels import multiply, products, rotation_log, scaled_square, solve
 from farhand.robots import Placement, load_robot, robot_names
 from farhand.running import fill_cache
 from farhand.spatial import rotation_from_vector, rotation_vector
@@ -95,7 +96,7 @@ def calls() -> dict[str, tuple]:
     return {
         "log": (rotation_log, R, np.zeros(3)),
         "terms": (rigid_body.terms, body.links, body.parents, body.bodies, arm.state),
-        "torque": (rigid_body.joint_torque, rng.normal(size=6), arm.state, 6, np.zeros(6)),
+        "torque": (rigid_body.joint_torque, arm.state, 6, np.zeros(6), rng.normal(size=6)),
         "path": (displacement, path.rows, 1.1, np.zeros(18)),
         "tool terms": (laws.tool_terms, *force, np.zeros((6, 6)), np.zeros(6)),
         "constraint": (
@@ -123,13 +124,13 @@ def calls() -> dict[str, tuple]:
         "hand": (
             world.hand_wrench,
             path.rows,
-            1.1,
             path.pose,
             rng.normal(size=30),
             np.ones(3),
             R,
             np.ones(6),
             np.zeros(6),
+            1.1,
         ),
         "wall": (
             world.wall_force,
@@ -294,3 +295,25 @@ def test_filling_the_cache_leaves_its_stamp(fresh, monkeypatch):
     fill_cache.fill()
     assert compiled.stamp().exists()
     assert set(ran) == {"dual-arm", "hazardous", "youbot", "cooperative", "humanoid"}
+
+
+def test_a_bound_function_follows_its_arrays():
+    """It keeps the arrays that it was given, so later values count; those with gaps as well."""
+    scale, values = np.array([1.0, 2.0, 3.0]), np.arange(6.0)
+    bound = bind(scaled_square, scale, values[::2])
+    assert bound() == 0.0 + 16.0 + 144.0
+    scale[0] = values[0] = 2.0
+    assert bound() == 16.0 + 16.0 + 144.0
+    later = bind(scaled_square, scale, then=(values,))
+    assert later(np.ones(3)) == scale @ scale
+
+
+def test_a_repeated_call_notices_other_arguments():
+    """The same objects again and again, then others, then a plain function in place of it."""
+    scale, values, repeated = np.ones(3), np.arange(3.0), Repeated()
+    assert [repeated.call(scaled_square, scale, values) for _ in range(3)] == [5.0] * 3
+    values[0] = 2.0
+    assert repeated.call(scaled_square, scale, values) == 9.0
+    assert repeated.call(scaled_square, scale, np.ones(3)) == 3.0
+    assert repeated.call(scaled_square, scale, np.arange(6.0)[::2]) == 0.0 + 4.0 + 16.0
+    assert repeated.call(lambda one, two: len(two), scale, values) == 3

@@ -263,6 +263,18 @@ def test_the_commands_of_a_guide_work_one_after_the_other(page, tmp_path, monkey
         assert main(shlex.split(command)[1:]) == 0, f"{command}: {capsys.readouterr().err}"
 
 
+def test_every_test_that_the_page_of_findings_names_is_there():
+    """And every finding has one, unless something was left."""
+    page = (ROOT / "docs" / "results" / "findings.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if re.match(r"\| [NARL]-\d", line)]
+    numbers = {int(n) for row in rows for n in re.findall(r"^\| R-(\d+)", row)}
+    assert numbers == set(range(1, 13)) and len(rows) > 90
+    for row in rows:
+        assert "`" in row.split("|")[4] or "**left**" in row, row
+    for file, test in re.findall(r"`([\w/]+\.py)::(test_\w+)`", page):
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), test
+
+
 def test_the_documents_name_no_private_paths():
     """Nobody else has these folders."""
     for page in PAGES:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -48,8 +50,14 @@ def test_the_same_numbers_in_any_spelling(tmp_path, content):
         ("x,y\n1,2\n", "lacks the columns a,b "),
         ("a;b;c\n1;2;3\n", "separated by semicolons, not commas"),
         ("a b c\n1 2 3\n", "separated by spaces, not commas"),
+        (
+            "# a,b\n1,2\n",
+            "lacks the columns a,b .header: 1,2; begin the line of the header without #",
+        ),
+        ("# a\nx,y\n1,2\n", "lacks the columns a,b .header: x,y.$"),
         ("a,b,a\n1,2,3\n", "names a column twice"),
-        ("a,b\n1,2\n3\n", "line 3 has 1 values, not 2"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 values, not 2$"),
+        ("a,b\n1,5,2,5\n", "line 2 has 4 values, not 2; are these decimal commas"),
         (b"\xff\xfe", "not a text file"),
         ("a,b\n1,é\n".encode("latin-1"), "not in UTF-8"),
     ],
@@ -80,6 +88,24 @@ def test_a_file_that_is_not_there_or_a_folder_cannot_be_read(tmp_path):
     for path in (tmp_path, tmp_path / "none.csv"):
         with pytest.raises(FileError, match="cannot read"):
             read_csv(path, ("a",))
+
+
+def test_a_table_that_does_not_end_is_refused(tmp_path, monkeypatch):
+    """A device, or a log of a day: memory would run out first."""
+    monkeypatch.setattr("farhand.files.MAX_MB", 1)
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+
+    def write():
+        with suppress(BrokenPipeError), pipe.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"1,2\n" * 4096)
+
+    endless = threading.Thread(target=write)
+    endless.start()
+    with pytest.raises(BadValue, match="pipe.csv is longer than 1 MB"):
+        read_csv(pipe, ("a", "b"))
+    endless.join()
 
 
 def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):

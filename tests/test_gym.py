@@ -14,7 +14,7 @@ gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import farhand.gym  # noqa: E402, F401
-from farhand.errors import BadValue, Mismatch  # noqa: E402
+from farhand.errors import BadValue, Mismatch, UnknownName  # noqa: E402
 from farhand.rigs import rig_names  # noqa: E402
 from farhand.tasks import TASKS  # noqa: E402
 
@@ -137,6 +137,22 @@ def test_a_task_passes_gymnasiums_own_checker(name):
     env.close()
 
 
+@pytest.mark.parametrize("action", [np.zeros(3), [0.0, 0.0, 0.0, np.nan], [[0.0], 0.0, 0.0, 0.0]])
+def test_an_action_without_a_number_for_the_jaws_is_refused(action):
+    """Not a number used to open them."""
+    env = gymnasium.make("farhand/pick-v0").unwrapped
+    env.reset(seed=1)
+    with pytest.raises(BadValue, match="and the jaws"):
+        env.step(action)
+    env.close()
+
+
+def test_an_unknown_task_is_named_with_those_there_are():
+    """As on the command line."""
+    with pytest.raises(UnknownName, match="unknown task 'peg-v0'"):
+        farhand.gym.TaskEnv("peg-v0")
+
+
 def test_every_task_is_known_to_gymnasium():
     """By its name."""
     assert {f"farhand/{name}-v0" for name in TASKS} <= set(gymnasium.registry)
@@ -144,7 +160,7 @@ def test_every_task_is_known_to_gymnasium():
 
 def test_an_expert_does_a_task_and_is_rewarded():
     """Through the same actions as any agent."""
-    env = gymnasium.make("farhand/button-v0").unwrapped
+    env = gymnasium.make("farhand/button-v0")
     env.reset(seed=1)
     act, total, over = farhand.gym.expert(env), 0.0, False
     while not over:
@@ -154,3 +170,10 @@ def test_an_expert_does_a_task_and_is_rewarded():
     env.close()
     assert info["success"] and 0.0 < total < 1.0
     assert info["peak_force"] > 5.0
+
+
+def test_an_expert_for_no_task_is_refused(env):
+    """In one line, not by a missing attribute."""
+    env.reset(seed=1)
+    with pytest.raises(Mismatch, match="for tasks only"):
+        farhand.gym.expert(env)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -145,6 +147,22 @@ def test_a_part_without_a_layer_is_caught(tmp_path):
     (tmp_path / "farhand").mkdir()
     (tmp_path / "farhand" / "gadgets.py").write_text("")
     assert "no layer" in violations(tmp_path / "farhand")[0]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(__file__).parent.glob("lerobot/*.py")), ids=lambda path: path.name
+)
+def test_what_the_lerobot_job_imports_exists(path):
+    """Also in the programs that its tests give to other interpreters: ``make test`` does not run
+    them, so a name that has changed would be seen days later.
+    """
+    text = path.read_text(encoding="utf-8")
+    lines = re.findall(r"from (farhand\.[\w.]+) import ([\w, ]+)", text)
+    assert lines
+    for module, names in lines:
+        imported = importlib.import_module(module)
+        missing = [name for name in re.findall(r"\w+", names) if not hasattr(imported, name)]
+        assert not missing, (module, missing)
 
 
 @pytest.mark.skipif(not (ROOT / "cli" / "main.py").exists(), reason="there is no command line yet")

@@ -5,7 +5,9 @@ line.
 from __future__ import annotations
 
 import sys
+import tomllib
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +106,13 @@ def test_a_class_that_is_not_a_layer_a_rig_can_make_is_refused(folder, name):
     with pytest.raises(BadValue, match=name) as refused:
         make_layer(name)
     assert "\n" not in str(refused.value)
+
+
+def test_every_law_and_layer_of_the_library_has_an_entry_point():
+    """As other packages' have, so that one list of the group is whole."""
+    points = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"][
+        "entry-points"
+    ]
+    for group, known in (("laws", LAWS), ("layers", LAYERS)):
+        own = {name for name, kind in known.items() if kind.__module__.startswith("farhand.")}
+        assert set(points[f"farhand.{group}"]) == own

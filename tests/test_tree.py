@@ -1,8 +1,9 @@
-"""Everything public has a docstring."""
+"""Everything public has a docstring, and one noun has one meaning."""
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,13 @@ def test_everything_public_has_a_docstring(source):
     ]
     assert [node.name for node in public if not ast.get_docstring(node)] == []
     assert not source.read_text(encoding="utf-8").strip() or ast.get_docstring(tree)
+
+
+def test_no_class_name_exists_twice():
+    """Whoever searches for a name finds one class."""
+    homes = defaultdict(list)
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

@@ -212,8 +212,10 @@ def summary(results: list[Result]) -> str:
         "  which is derived in the [errata](../errata.md).",
         "- **differs**: the criterion is not met. The size and the cause are listed below.",
         "",
-        "More results: the [soak test](soak.md) of every rig, and the accuracy of the",
-        "[stability](../stability.md) predictions.",
+        "More results: the [soak test](soak.md) of every rig, the accuracy of the",
+        "[stability](../stability.md) predictions, [single changes](mutants.md) of the code that",
+        "tests notice, and what outside trials found of [the page](page.md) and of "
+        "[the rest](findings.md).",
         "",
         "## What differs, and why",
         "",

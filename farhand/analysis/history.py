@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 from pathlib import Path
@@ -83,6 +84,10 @@ class ThinnedRows:
 def _mapped(shape: tuple[int, ...]) -> Array:
     count = math.prod(shape)
     private = mmap.mmap(-1, max(8 * count, 8), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        # a kernel without large pages refuses, and gives small ones
+        with contextlib.suppress(OSError):
+            private.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(private, count=count).reshape(shape)
 
 

@@ -159,7 +159,7 @@ class Metrics(RunMetrics):
         columns = self.history.reader.columns
         _, coupling = new["coupling"]
         engaged = coupling[:, columns("coupling")["engagement"]][:, 0] > 0.0
-        error = coupling[engaged][:, columns("coupling")["error"]]
+        error = coupling[:, columns("coupling")["error"]][engaged]
         if self._image is None:
             self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
             self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
@@ -313,14 +313,14 @@ class SideMetrics(RunMetrics):
         columns = self.history.reader.columns
         coupling, at = new["coupling"][1], columns("coupling")
         engaged = coupling[:, at["engagement"]][:, 0] > 0.0
-        error = coupling[engaged][:, at["error"]]
+        error = coupling[:, at["error"]][engaged]
         if self.joints:
             self._running["joints"].add(np.abs(error).max(axis=1, initial=0.0))
         else:
             self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
             self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
         # A packet that nobody acts on may be of any age.
-        self._running["age"].add(coupling[engaged][:, at["link_age"]][:, 0])
+        self._running["age"].add(coupling[:, at["link_age"]][engaged, 0])
         self._running["round_trip"].add(coupling[:, at["link_round_trip"]][:, 0])
         station, at = new[self.side][1], columns(self.side)
         force = station[:, at["wrench_measured_in_world"]][:, :3]

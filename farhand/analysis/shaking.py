@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from farhand.analysis.two_port import Signals, multisine
+from farhand.analysis.two_port import PortSignals, multisine
 from farhand.errors import UnknownName
 from farhand.loop.session import Session
 from farhand.world import World
@@ -81,10 +81,10 @@ class Probe:
             row += [float(direction @ port.tool.position), float(direction @ port.wrench[:3])]
         self._rows.append(tuple(row))
 
-    def signals(self) -> Signals:
+    def signals(self) -> PortSignals:
         """All records: F_h acts on the leader, F_e is the opposite of what acts on the follower."""
         t, x_h, f_h, x_e, f_e = np.array(self._rows).T
-        return Signals(x_h - x_h[0], f_h, x_e - x_e[0], -f_e, float(np.diff(t).mean()))
+        return PortSignals(x_h - x_h[0], f_h, x_e - x_e[0], -f_e, float(np.diff(t).mean()))
 
 
 def shake(
@@ -93,12 +93,12 @@ def shake(
     shakers: dict[str, Shaker],
     directions: dict[str, Array],
     seconds: float,
-) -> Signals:
+) -> PortSignals:
     """Run a session with shakers on its robots and return the signals at both ends.
 
     Two runs of two new sessions, one shaken at the leader and one at the follower as well (or with
-    a spring there), determine the hybrid matrix: cut off the transients with :meth:`Signals.after`
-    and pass both to :func:`farhand.analysis.two_port.hybrid_from`.
+    a spring there), determine the hybrid matrix: cut off the transients with
+    :meth:`PortSignals.after` and pass both to :func:`farhand.analysis.two_port.hybrid_from`.
 
     Args:
         session: engaged by its own commands.

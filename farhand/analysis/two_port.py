@@ -29,7 +29,7 @@ MAX_CONDITION = 1e6
 """Condition of the scaled signals above which experiments are too similar."""
 
 
-class Signals(NamedTuple):
+class PortSignals(NamedTuple):
     """Signals at both ends in one experiment, sampled evenly."""
 
     position_hand: Array  #: x_h, [m]
@@ -38,11 +38,11 @@ class Signals(NamedTuple):
     force_environment: Array  #: F_e, of the follower on the environment, [N]
     dt: float  #: [s]
 
-    def after(self, seconds: float) -> Signals:
+    def after(self, seconds: float) -> PortSignals:
         """Without the first seconds, in which transients decay."""
         first = round(seconds / self.dt)
         x_h, f_h, x_e, f_e = (signal[first:] for signal in self[:4])
-        return Signals(x_h, f_h, x_e, f_e, self.dt)
+        return PortSignals(x_h, f_h, x_e, f_e, self.dt)
 
 
 class TwoPort(Protocol):
@@ -109,7 +109,7 @@ def components(signal: Array, frequencies: Array, dt: float) -> Array:
     return x[:n] - 1j * x[n : 2 * n]
 
 
-def hybrid_from(experiments: Sequence[Signals], frequencies: Array) -> HybridMatrix:
+def hybrid_from(experiments: Sequence[PortSignals], frequencies: Array) -> HybridMatrix:
     """The matrix that explains two or more experiments at the excited frequencies.
 
     Args:
@@ -157,7 +157,7 @@ def hybrid_of(
     experiments = []
     for position, pushed in ((motion * shape, still), (still, force * shape)):
         felt, moved = port.respond(position, pushed, dt)
-        experiments.append(Signals(position, felt, moved, pushed, dt).after(settle))
+        experiments.append(PortSignals(position, felt, moved, pushed, dt).after(settle))
     return hybrid_from(experiments, frequencies)
 
 

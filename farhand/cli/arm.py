@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
-from farhand.report.output import check_files, say, show_table
+from farhand.report.output import Bar, check_files, check_picture, counting, say, show_table
 
 if TYPE_CHECKING:
     from farhand.plants.servo_arm.bus import ServoBus
     from farhand.plants.servo_arm.description import ServoArm
+    from farhand.plants.servo_arm.tools import Found
 
 arm = typer.Typer(
     help="Arms on servo buses (Feetech, Dynamixel): find them, calibrate and check them.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 
 Ports = Annotated[
-    list[str] | None, Argument(metavar="[PORT]…", help="Where to look; default: all serial ports.")
+    list[str] | None, Argument(metavar="PORT", help="Where to look; default: all serial ports.")
 ]
 Port = Annotated[str, Argument(metavar="PORT", help="Serial port of the arm.")]
 Which = Annotated[
@@ -30,9 +33,28 @@ Which = Annotated[
 Out = Annotated[
     Path | None, Option("--out", metavar="F.json", help="Where LeRobot's calibration file goes.")
 ]
+Picture = Annotated[
+    Path | None,
+    Option("--picture", metavar="F.png", help="Draw how each joint moved; PNG, SVG or PDF."),
+]
 From = Annotated[
     Path | None, Option("--from", metavar="F.json", help="Store this file instead of measuring.")
 ]
+
+
+COLUMNS = (
+    "joint",
+    "servo",
+    "moved\n%",
+    "friction\nN·m",
+    "noise\nN·m",
+    "supply\nV",
+    "heat\n°C",
+    "room\nrad",
+)
+
+MOVED = 0.6
+"""Share of its range from which a joint counts as moved in a calibration."""
 
 
 @arm.command("find")
@@ -42,10 +64,14 @@ def find_arms(ports: Ports = None) -> None:
     Example: [bold]farhand arm find[/bold]
     """
     from farhand.errors import FileError
-    from farhand.plants.servo_arm.tools import find
+    from farhand.plants.servo_arm.tools import find, why_closed
 
     where = ports or _all_ports()
-    found = list(find(where))
+    found: list[Found] = []
+    with counting("looking at") as show:
+        for number, port in enumerate(where):
+            show(number, len(where), port)
+            found += find([port])
     for one in found:
         servos = ", ".join(f"{id_} {kind}" for id_, kind in one.servos.items())
         say(
@@ -53,10 +79,13 @@ def find_arms(ports: Ports = None) -> None:
         )
         if one.arm:
             say(f"  use it as {one.family}:{one.port}")
+    if not where:
+        raise FileError("this machine has no serial port: is the arm's USB cable connected?")
     if not found:
-        raise FileError(
-            f"no servo answers at {', '.join(where) or 'any serial port: there is none'}"
-        )
+        closed = [reason for port in where if (reason := why_closed(port))]
+        silent = ", ".join(port for port in where if not why_closed(port))
+        switched = [f"no servo answers at {silent}: is the arm switched on?"] if silent else []
+        raise FileError("; ".join([*closed, *switched]))
 
 
 @arm.command("calibrate")
@@ -84,35 +113,43 @@ def calibrate_arm(port: Port, which: Which = "", out: Out = None, file: From = N
 
 
 @arm.command("check")
-def check_arm(port: Port, which: Which = "") -> None:
+def check_arm(port: Port, which: Which = "", picture: Picture = None) -> None:
     """Move each joint by 5 degrees and back with little force: direction, friction, noise, supply.
 
     Support the arm: it is let go at the end.
 
-    Example: [bold]farhand arm check /dev/ttyACM0[/bold]
+    Example: [bold]farhand arm check /dev/ttyACM0 --picture arm.png[/bold]
     """
+    check_picture("--picture", picture)
+    check_files(picture, read=[])
     from rich.table import Table
 
     from farhand.plants.servo_arm.tools import check
 
     bus, one = _open(port, which)
-    with bus:
-        found = check(bus, one)
+    with bus, counting("moving") as show:
+        found = check(bus, one, show=show)
     table = Table()
-    for title in ("joint", "servo", "moved", "friction", "load noise", "supply", "heat", "room"):
-        table.add_column(title)
+    for title in COLUMNS:
+        table.add_column(title, no_wrap=True)
     for row in found:
         table.add_row(
             row.servo.joint,
-            f"{row.servo.id} {row.servo.model.name}",
-            f"{100 * row.moved:.0f} %",
-            f"{row.friction:.3f} N·m",
-            f"{row.noise:.4f} N·m",
-            f"{row.volts:.1f} V",
-            f"{row.degrees:.0f} °C",
-            f"{row.room:.2f} rad",
+            f"{row.servo.id}",
+            f"{100 * row.moved:.0f}",
+            f"{row.friction:.3f}",
+            f"{row.noise:.4f}",
+            f"{row.volts:.1f}",
+            f"{row.degrees:.0f}",
+            f"{row.room:.2f}",
         )
     show_table(table)
+    if picture is not None:
+        from farhand.report.figures import save_figure
+        from farhand.report.servo_arm import draw_check
+
+        save_figure(draw_check(found), picture)
+        say(f"picture: {picture}")
     problems = [f"{row.servo.joint} {row.problem}" for row in found if row.problem]
     for problem in problems:
         say(problem)
@@ -125,14 +162,14 @@ def _open(port: str, which: str) -> tuple[ServoBus, ServoArm]:
     from farhand.errors import FileError, Mismatch
     from farhand.plants.servo_arm.bus import ServoBus
     from farhand.plants.servo_arm.description import load_arm
-    from farhand.plants.servo_arm.tools import find
+    from farhand.plants.servo_arm.tools import find, why_closed
 
     if not which:
-        found = next(find([port]), None)
+        with Bar(f"looking at {port}"):
+            found = next(find([port]), None)
         if found is None:
-            # says why the port cannot be opened
-            ServoBus(port, load_arm("so101").family).close()
-            raise FileError(f"no servo answers at {port}: is the arm switched on?")
+            silent = f"no servo answers at {port}: is the arm switched on?"
+            raise FileError(why_closed(port) or silent)
         if not found.arm:
             ids = ", ".join(f"{id_} {kind}" for id_, kind in found.servos.items())
             raise Mismatch(f"no arm with these servos is known ({ids}): say which with --arm")
@@ -148,16 +185,27 @@ def _all_ports() -> list[str]:
 
 
 def _ask(text: str) -> None:
+    from farhand.errors import FileError
+
     say(text)
-    input()
+    try:
+        input()
+    except EOFError:
+        raise FileError("nobody can press Enter here: run this in a terminal") from None
 
 
-def _still_moving() -> bool:
-    """Whether the user has not pressed Enter yet."""
+def _still_moving(shares: Mapping[str, float]) -> bool:
+    """Whether the user has not pressed Enter yet; a terminal shows which joints are left."""
     import select
+    import shutil
     import sys
 
-    if select.select([sys.stdin], [], [], 0.0)[0]:
+    ended = bool(select.select([sys.stdin], [], [], 0.01)[0])
+    if sys.stdout.isatty():
+        left = ", ".join(name for name, share in shares.items() if share < MOVED)
+        width = shutil.get_terminal_size().columns - 1
+        line = f"still to move: {left or 'none'}"[:width]
+        print(f"\r{line:<{width}}", end="\n" if ended else "", flush=True)
+    if ended:
         sys.stdin.readline()
-        return False
-    return True
+    return not ended

@@ -52,8 +52,8 @@ def can_sim(
     from farhand.errors import BadValue, UnknownName
     from farhand.loop.interrupts import stop_event
     from farhand.plants.damiao.arms import load_arm
-    from farhand.plants.damiao.server import ADAPTORS, Server
-    from farhand.plants.damiao.simulated import FAULTS, MotorFaults, SimulatedArm
+    from farhand.plants.damiao.server import ADAPTORS, MotorServer
+    from farhand.plants.damiao.simulated import FAULTS, MotorFaults, SimulatedCanArm
     from farhand.plants.drivers.worker import urgent
 
     if interface not in ADAPTORS:
@@ -63,11 +63,13 @@ def can_sim(
         raise UnknownName("fault", kind, FAULTS)
     if motor and not motor.isdecimal():
         raise BadValue(f"--fault {fault}: write a motor's number after the colon, as silent:3")
+    if motor and kind in ("none", "bus-off", "noise"):
+        raise BadValue(f"--fault {fault}: {kind} is of no single motor; leave out :{motor}")
     faults = MotorFaults(kind, int(motor or 1), fault_at)
     motors = load_arm(arm)
-    simulated = SimulatedArm(motors, faults=faults, rng=np.random.default_rng(seed))
+    simulated = SimulatedCanArm(motors, faults=faults, rng=np.random.default_rng(seed))
     adaptor = ADAPTORS[interface](at)
-    server = Server(simulated, adaptor)
+    server = MotorServer(simulated, adaptor)
     try:
         with stop_event() as stopped, urgent():
             count = len(motors.motors)

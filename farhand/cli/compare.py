@@ -23,7 +23,7 @@ from farhand.cli.options import (
 )
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.report.figures import STYLES
-from farhand.report.output import Bar, check_file, check_folder, counting, say, write_json
+from farhand.report.output import Bar, check_files, check_folder, counting, say, write_json
 from farhand.running import fill_cache
 from farhand.running.arguments import parse_delays, parse_laws, parse_settings
 
@@ -69,8 +69,7 @@ def compare(
 
     Example: [bold]farhand compare dual-arm --laws all --delay 0,20,100 --report report[/bold]
     """
-    check_file(json)
-    check_folder(report)
+    check_files(json, report=report)
     check_folder(pictures)
     fill_cache.at_once()
     if style not in STYLES:

@@ -48,6 +48,7 @@ def franka_check(
         ("cycles", f"{link.rate:.0f} /s, {link.lost} states lost"),
         ("jitter of states, 99 %", f"{1e3 * link.jitter:.3f} ms"),
         ("answer, 99 %", f"{1e6 * link.callback:.0f} µs, {link.late} above 300 µs"),
+        ("state to torque", f"{1e3 * link.delay:.1f} ms at most, mean of 100 cycles"),
         ("least success rate", f"{link.success:.2f}"),
         ("mass matrix", f"{theirs.inertia:.1%}, {theirs.inertia_most:.2g} kg·m² of an element"),
         ("Coriolis", f"{theirs.coriolis:.2g} N·m at 0.5 rad/s"),

@@ -12,7 +12,6 @@ from farhand.cli.options import JsonPath, ReportFolder, Seed
 from farhand.errors import BadValue, UnknownName
 from farhand.report.output import (
     check_files,
-    check_folder,
     check_picture,
     counting,
     note,
@@ -27,6 +26,7 @@ friction = typer.Typer(
     "Logs are CSV with a header, SI units and the columns t,position,velocity,torque in any order, "
     "one joint per file.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 
@@ -54,8 +54,7 @@ def fit(
     Example: [bold]farhand friction fit log.csv --model lugre --out friction.json --report
     report[/bold]
     """
-    check_files(out, json, read=[data])
-    check_folder(report)
+    check_files(out, json, read=[data], report=report)
     if inertia is not None:
         within("--inertia", inertia, 0.0, 1e6, "kg·m²")
     # The imports take seconds where the disk is slow

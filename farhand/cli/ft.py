@@ -9,16 +9,7 @@ import typer
 from typer import Argument, Option
 
 from farhand.cli.options import JsonPath, ReportFolder
-from farhand.report.output import (
-    Bar,
-    check_files,
-    check_folder,
-    note,
-    say,
-    show_values,
-    within,
-    write_json,
-)
+from farhand.report.output import Bar, check_files, note, say, show_values, within, write_json
 
 if TYPE_CHECKING:
     from farhand.sensing.compensation import Compensated
@@ -31,6 +22,7 @@ ft = typer.Typer(
     "order, and temp [°C] if there is one. The quaternion turns sensor axes into the base frame, "
     "z up.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 
@@ -74,8 +66,7 @@ def calibrate(
     Example: [bold]farhand ft calibrate raw.csv --out tool.json --tool-id gripper --report
     report[/bold]
     """
-    check_files(out, json, read=[raw])
-    check_folder(report)
+    check_files(out, json, read=[raw], report=report)
     within("--gravity", gravity, 0.1, 100.0, "m/s²")
     from farhand.report import ft as page
     from farhand.sensing.identification import identify
@@ -113,8 +104,7 @@ def compensate(
 
     Example: [bold]farhand ft compensate raw.csv --tool tool.json --out clean.csv[/bold]
     """
-    check_files(out, json, read=[raw, tool])
-    check_folder(report)
+    check_files(out, json, read=[raw, tool], report=report)
     from farhand.sensing.readings import write_readings
 
     readings, known, clean = _compensated(raw, tool, drift, tool_id, sensor_id)
@@ -136,8 +126,7 @@ def report_on(
 
     Example: [bold]farhand ft report raw.csv --tool tool.json --report report[/bold]
     """
-    check_files(json, read=[raw, tool])
-    check_folder(report)
+    check_files(json, read=[raw, tool], report=report)
     readings, known, clean = _compensated(raw, tool, drift, tool_id, sensor_id)
     _finish(readings, known, clean, raw, json, report)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import itertools
 import sys
@@ -104,7 +105,16 @@ def load_command(name: str) -> Any:
         command.command(name)(function)
     made = get_command(command)
     made.name = name
+    _join_lines(made)
     return made
+
+
+def _join_lines(command: Any) -> None:
+    """Paragraphs without the line breaks of the source, which Typer would keep."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+    for inner in getattr(command, "commands", {}).values():
+        _join_lines(inner)
 
 
 def _without_lab(name: str) -> str:
@@ -163,6 +173,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (FarhandError, TyperException) as error:
         return refuse(error)
     except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except ImportError as error:
+        # what pybind11 makes of Ctrl-C while it loads a library
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         code = INTERRUPTED
     if code == INTERRUPTED:
         print("farhand: interrupted", file=sys.stderr)

@@ -165,6 +165,10 @@ def run(
     within("--jitter", jitter, 0.0, 5_000.0, "ms")
     within("--loss", loss, 0.0, 1.0)
     within("--publish-rate", publish_rate, 1.0, 10_000.0, "Hz")
+    if operator != "expert" and task is None:
+        raise BadValue(f"--operator {operator} does a task: add --task, see farhand list tasks")
+    if publish_drive and not publish:
+        raise BadValue("--publish-drive lets others drive where --publish says; add --publish")
     check_core(core)
     check_run_files(json, report, record)
     named = {plant.partition(":")[0] for plant in (leader, *(follower or [])) if plant}
@@ -182,14 +186,15 @@ def run(
     # What takes seconds: the imports too, where the disk is slow
     with Bar(f"preparing {rig}"):
         from farhand.loop.clock import VirtualClock, WallClock
-        from farhand.publishing import parse_destination
+        from farhand.publishing import parse_destinations
         from farhand.rigs import Options
         from farhand.rigs.rig import SEVERAL
         from farhand.running.serving import NamedSession
 
         # Refused before anything is built
-        served = NamedSession(name or f"published-{os.getpid()}") if name or publish else None
-        destinations = [parse_destination(text) for text in publish or []]
+        called = f"published-{os.getpid()}" if publish and name is None else name
+        served = None if called is None else NamedSession(called)
+        destinations = parse_destinations(publish or [])
         found_law, found = read_gains(gains) if gains is not None else (None, [])
         law = law or found_law
         options = Options(
@@ -226,9 +231,12 @@ def run(
         length = seconds if seconds is not None else built.scenario.seconds if ends else None
         post_commands(built, at or [], length)
         with Bar("predicting whether it shakes"):
+            from farhand.realtime.privileges import off_core
             from farhand.running.page import publishing, run_rig
 
             margin = _margin(built)
+        # page, recorder and publishers inherit this
+        stack.enter_context(off_core(core))
         if margin is not None:
             say(margin, style="dim")
         until = "" if length is None else f"after {length:g} s or "

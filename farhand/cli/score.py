@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
 from typer import Option
@@ -21,7 +22,7 @@ from farhand.cli.options import (
 )
 from farhand.cli.stability import Done, Ray, Workers
 from farhand.errors import BadValue, UnknownName
-from farhand.report.output import check_files, check_folder, counting, say, within, write_json
+from farhand.report.output import check_files, counting, say, within, write_json
 from farhand.running import fill_cache
 from farhand.running.arguments import parse_delays, parse_laws, parse_settings
 
@@ -60,15 +61,14 @@ def score(
 
     Example: [bold]farhand score --tasks peg,door --laws all --delay 0,100 --report out[/bold]
     """
-    check_files(json, done, read=[])
-    check_folder(report)
+    check_files(json, done, report=report)
     if resume and done is not None:
         raise BadValue("--resume and --done both continue; use one of them")
     fill_cache.at_once()
     from farhand.link.layers import make_layer
     from farhand.report.score import show_score, write_score
-    from farhand.running.resume import resumable
-    from farhand.running.scoring import RIG, every_case
+    from farhand.running.resume import FinishedPieces, resumable
+    from farhand.running.scoring import RIG, check_cases, every_case
     from farhand.running.scoring import score as play_all
     from farhand.tasks import ARMS, TASKS, named
 
@@ -84,27 +84,30 @@ def score(
     }
     for name in chosen["layers"]:
         make_layer(name)
+    # a trial that is named twice is one
+    chosen = {what: list(dict.fromkeys(values)) for what, values in chosen.items()}
     cases = every_case(chosen, seeds, settings=arms)
+    check_cases(cases)
     work = {**chosen, "seeds": seeds, "set": arms}
+    keeping: AbstractContextManager[FinishedPieces] = nullcontext(FinishedPieces())
     if done is None:
-        with resumable("score", work, resume, json, report) as kept, counting("trials") as bar:
-            rows = play_all(cases, None, workers, ray, bar, kept.rows)
-    else:
+        keeping = resumable("score", work, resume, json, report)
+    with keeping as kept:
         with counting("trials") as bar:
-            rows = play_all(cases, done, workers, ray, bar)
-    write_json(json, rows)
-    show_score(rows)
-    if report is not None:
-        flags = {"--leader": leader, "--follower": follower, "--space": space}
-        fixed = [part for flag, value in flags.items() if value for part in (flag, value)]
-        fixed += [part for one in settings or [] for part in ("--set", one)]
+            rows = play_all(cases, done, workers, ray, bar, kept.rows)
+        write_json(json, rows)
+        show_score(rows)
+        if report is not None:
+            flags = {"--leader": leader, "--follower": follower, "--space": space}
+            fixed = [part for flag, value in flags.items() if value for part in (flag, value)]
+            fixed += [part for one in settings or [] for part in ("--set", one)]
 
-        def command(some: Sequence[dict[str, Any]]) -> str:
-            return _command(some, seeds, fixed)
+            def command(some: Sequence[dict[str, Any]]) -> str:
+                return _command(some, seeds, fixed)
 
-        people = ", ".join(chosen["operators"])
-        about = f"leader: {own[0][1] if own else 'vx300s'}; operators: {people}"
-        say(f"report: {write_score(rows, report, command, about)}")
+            people = ", ".join(chosen["operators"])
+            about = f"leader: {own[0][1] if own else 'vx300s'}; operators: {people}"
+            say(f"report: {write_score(rows, report, command, about)}")
 
 
 def _command(rows: Sequence[dict[str, Any]], seeds: int, fixed: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -37,11 +38,15 @@ Dead = Annotated[
 ]
 Seconds = Annotated[float | None, Option(metavar="S", help="How long; default: until Ctrl-C.")]
 
+LEFT_ARM = "left-arm"
+LOOK_S = 0.5
+"""How often the command looks whether its bus still runs, [s]."""
+
 
 def servo_sim(
     arm: ArmName = "",
     at: At = None,
-    limb: LimbName = "left-arm",
+    limb: LimbName = LEFT_ARM,
     drop: Drop = 0.0,
     corrupt: Corrupt = 0.0,
     late: Late = 0.0,
@@ -64,11 +69,37 @@ def servo_sim(
     check_seconds(seconds)
     for option, value in (("--drop", drop), ("--corrupt", corrupt), ("--late", late)):
         within(option, value, 0.0, 1.0)
+    for option, way in (("--hand", hand), ("--wall", wall)):
+        within(option, way or 0.0, -1.0, 1.0, "m")
+    _refuse_others(
+        {"--limb": limb != LEFT_ARM, "--dead": dead}
+        if arm
+        else {
+            "--at": at,
+            "--corrupt": corrupt,
+            "--late": late,
+            "--echo": echo,
+            "--reboot": reboot,
+            "--new": new,
+            "--hand": hand is not None,
+            "--wall": wall is not None,
+        },
+        "a limb, and this is an arm" if arm else "an arm, and this is a limb: name the ARM",
+    )
     if arm:
         touches = hand, wall
         _simulate_arm(arm, at, (drop, corrupt, late, echo), reboot, new, touches, seconds, seed)
     else:
         _simulate_limb(limb, drop, dead, seconds, seed)
+
+
+def _refuse_others(given: Mapping[str, object], whose: str) -> None:
+    """Refuse options of the other kind of bus: none is silently ignored."""
+    from farhand.errors import BadValue
+
+    others = [option for option, value in given.items() if value]
+    if others:
+        raise BadValue(f"{', '.join(others)}: only for {whose}")
 
 
 def _simulate_arm(
@@ -81,6 +112,7 @@ def _simulate_arm(
     seconds: float | None,
     seed: int,
 ) -> None:
+    import math
     import time
 
     import numpy as np
@@ -90,7 +122,7 @@ def _simulate_arm(
     from farhand.plants.drivers.worker import urgent
     from farhand.plants.servo_arm.description import load_arm
     from farhand.plants.servo_arm.simulated_arm import (
-        BusFaults,
+        ArmBusFaults,
         ServoTerminal,
         SimulatedArm,
         SimulatedServoBus,
@@ -104,6 +136,7 @@ def _simulate_arm(
         raise BadValue(f"--reboot {reboot!r} must be ID:SECONDS, such as 3:10") from None
     if falls_at is not None and falls_at[0] not in described.ids:
         raise BadValue(f"--reboot: {name} has no servo {falls_at[0]}; it has {described.ids}")
+    within("--reboot", falls_at[1] if falls_at else 0.0, 0.0, 1e6, "s")
     rng = np.random.default_rng(seed)
     arm = SimulatedArm(described, rng.spawn(1)[0], calibrated=not new)
     reach, ahead = touches
@@ -111,15 +144,17 @@ def _simulate_arm(
         arm.put_hand(reach)
     if ahead is not None:
         arm.put_wall(ahead)
-    bus = SimulatedServoBus(arm, BusFaults(*wrong), rng)
+    bus = SimulatedServoBus(arm, ArmBusFaults(*wrong), rng)
     with stop_event() as stopped, urgent(), ServoTerminal(bus, at) as terminal:
         numbers = ", ".join(map(str, described.ids))
         say(f"{name} (servos {numbers}, {bus.baud} baud) at {at or terminal.path}")
-        until = None if seconds is None else time.monotonic() + seconds
+        until = math.inf if seconds is None else time.monotonic() + seconds
         if falls_at is not None and not stopped.wait(min(falls_at[1], seconds or falls_at[1])):
             bus.reboot(falls_at[0])
             say(f"servo {falls_at[0]} has started again")
-        stopped.wait(None if until is None else max(0.0, until - time.monotonic()))
+        while terminal.error is None and (left := until - time.monotonic()) > 0.0:
+            if stopped.wait(min(left, LOOK_S)):
+                break
     if terminal.error is not None:
         raise terminal.error
     say(f"{bus.heard} packets heard, {bus.lost} answers lost or corrupt, {bus.late} late")

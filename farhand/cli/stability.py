@@ -26,7 +26,6 @@ from farhand.errors import BadValue
 from farhand.report.output import (
     Bar,
     check_files,
-    check_folder,
     counting,
     say,
     show_values,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from farhand.analysis.stability.limits import StabilityLimits
     from farhand.analysis.stability.operating_point import Point
     from farhand.running.resume import FinishedPieces
-    from farhand.running.stability_trial import Trial
+    from farhand.running.stability_trial import StabilityTrial
 
 OPENARM = "openarm"
 """What is asked about, beside rigs: two of these arms with their motors."""
@@ -142,8 +141,7 @@ def stability(
     Example: [bold]farhand stability dual-arm --law position-force --delay 100 --hand soft --report
     out[/bold]
     """
-    check_files(json, done, read=[])
-    check_folder(report)
+    check_files(json, done, report=report)
     fill_cache.at_once()
     sweep = _Sweep(done, workers, ray, resume, json, report)
     if resume and (done is not None or not (simulate or grid)):
@@ -249,7 +247,7 @@ def _point(
         built.close()
 
 
-def _try(trials: list[Trial], how: _Sweep) -> list[dict[str, Any]]:
+def _try(trials: list[StabilityTrial], how: _Sweep) -> list[dict[str, Any]]:
     """The rig itself on a map of stiffness and delay around the predicted limits."""
     from farhand.analysis.stability.sweep import sweep
     from farhand.running.stability_trial import attempt
@@ -278,10 +276,10 @@ def _trials(
     settings: tuple[tuple[str, object], ...],
     point: Point,
     limits: StabilityLimits,
-) -> list[Trial]:
+) -> list[StabilityTrial]:
     import numpy as np
 
-    from farhand.running.stability_trial import Trial
+    from farhand.running.stability_trial import StabilityTrial
 
     whole, hand = point.whole, point.loop.hand
     middle = limits.wall if 0.0 < limits.wall < math.inf else max(whole.wall.stiffness, 1000.0)
@@ -290,7 +288,9 @@ def _trials(
     delays = sorted({0.0, round(most, 3), *np.round(np.linspace(0.0, farthest, 5), 0).tolist()})
     held = (hand.stiffness, hand.damping)
     return [
-        Trial(rig, law, delay, stiffness, whole.wall.damping, held, settings, point.quantum)
+        StabilityTrial(
+            rig, law, delay, stiffness, whole.wall.damping, held, settings, point.quantum
+        )
         for stiffness in np.geomspace(middle / 4.0, middle * 4.0, 5).round(1).tolist()
         for delay in delays
     ]

@@ -9,22 +9,14 @@ import typer
 from typer import Argument, Option
 
 from farhand.cli.options import JsonPath, ReportFolder, Seed
-from farhand.report.output import (
-    Bar,
-    check_files,
-    check_folder,
-    note,
-    say,
-    show_values,
-    within,
-    write_json,
-)
+from farhand.report.output import Bar, check_files, note, say, show_values, within, write_json
 
 torque = typer.Typer(
     help="Your own arm's motor torque: is it good enough to feel, what is wrong, a model of it.\n\n"
     "Logs are CSV with a header, SI units and the columns t, q1…, v1… (may lack) and torque1… or "
     "current1… in any order; joints' names serve too: q_elbow. Nothing may touch the arm.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 
@@ -43,8 +35,7 @@ def check(log: Log, robot: RobotFile, json: JsonPath = None, report: ReportFolde
 
     Example: [bold]farhand torque check log.csv --robot openarm --report report[/bold]
     """
-    check_files(json, read=[log])
-    check_folder(report)
+    check_files(json, read=[log], report=report)
     result, floors = _checked(log, robot)
     from farhand.report import torque as page
 
@@ -68,24 +59,29 @@ def fit(
 
     Example: [bold]farhand torque fit log.csv --robot openarm --out model.json[/bold]
     """
-    check_files(out, json, read=[log])
-    check_folder(report)
+    check_files(out, json, read=[log], report=report)
     result, floors = _checked(log, robot)
     from farhand.errors import Mismatch
     from farhand.report import torque as page
     from farhand.torque.fit import identified
 
-    moved = [one for one in result.findings if one.kind == "swapped" or result.arrangement.turned]
-    if moved:
-        raise Mismatch(f"{log.name}: {moved[0].text}; mend the log's columns first, then fit")
+    for one in result.findings:
+        if one.kind == "contact":
+            raise Mismatch(f"{log.name}: {one.text}")
+        if one.kind == "swapped" or result.arrangement.turned:
+            raise Mismatch(f"{log.name}: {one.text}; mend the log's columns first, then fit")
     write_json(out, identified(result).to_json())
     write_json(json, page.check_json(result, floors))
-    show_values(f"model of {result.robot.name} fitted to {log.name}", page.fit_rows(result, floors))
+    say(f"model of {result.robot.name} fitted to {log.name}", style="bold")
+    page.show_findings(result)
+    show_values("joints and arm", page.fit_rows(result, floors))
     for line in result.open_questions():
         note(f"cannot be identified from this log: {line}")
+    if mend := page.to_mend(result):
+        note(f"the drives' readings stay as they are: mend {mend} there before a law uses them")
     if report is not None:
         say(f"report: {page.check_page(result, floors).save(report)}")
-    say(f"model: {out}")
+    say(f"model: {out}; farhand run … --model {out} uses it")
 
 
 @torque.command("protocol")
@@ -104,7 +100,7 @@ def protocol(
 
     Example: [bold]farhand torque protocol --robot openarm --out motion.csv[/bold]
     """
-    check_files(out, read=[])
+    check_files(out)
     within("--seconds", seconds, 15.0, 1200.0, "s")
     within("--speed", speed, 0.02, 1.0)
     within("--rate", rate, 20.0, 1000.0, "Hz")
@@ -115,17 +111,19 @@ def protocol(
         from farhand.robots import load_robot
         from farhand.torque.excitation import excitation
 
-        motion = excitation(load_robot(robot), seconds, speed, rate, np.random.default_rng(seed))
+        loaded = load_robot(robot)
+        motion = excitation(loaded, seconds, speed, rate, np.random.default_rng(seed))
     columns: dict[str, Any] = {"t": motion.time}
     for key, values in (("q", motion.q), ("v", motion.v)):
         columns |= {f"{key}{k + 1}": values[:, k] for k in range(values.shape[1])}
     write_columns(out, columns)
-    rows = [
-        (name, f"{lowest:.2f} to {highest:.2f} rad, {100 * share:.0f} % of its speed limit")
-        for name, lowest, highest, share in zip(
-            motion.names, motion.q.min(axis=0), motion.q.max(axis=0), motion.speeds, strict=True
-        )
-    ]
+    rows = []
+    for dof, name in enumerate(motion.names):
+        lowest, highest = motion.q[:, dof].min(), motion.q[:, dof].max()
+        share = f"{100 * motion.speeds[dof]:.0f} % of its speed limit"
+        fast = share if motion.speeds[dof] > 0.0 else "its speed limit is not known"
+        unit = loaded.limits.units(dof)[0]
+        rows.append((name, f"{lowest:.2f} to {highest:.2f} {unit}, {fast}"))
     show_values(f"{len(motion.time)} set points over {seconds:g} s", rows)
     if motion.size < 1.0:
         say(
@@ -133,7 +131,7 @@ def protocol(
             "beyond it the arm would touch itself"
         )
     say("log t, q, v and torque at 200 Hz or more while it moves; nothing may touch the arm")
-    say(f"set points: {out}")
+    say(f"set points: {out}; then: farhand torque check LOG.csv --robot {robot}")
 
 
 def _checked(log: Path, robot: str) -> tuple[Any, dict[str, Any]]:

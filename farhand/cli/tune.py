@@ -23,15 +23,7 @@ from farhand.cli.options import (
     pair_settings,
 )
 from farhand.errors import BadValue, UnknownName
-from farhand.report.output import (
-    check_files,
-    check_folder,
-    counting,
-    say,
-    show_values,
-    within,
-    write_json,
-)
+from farhand.report.output import check_files, counting, say, show_values, within, write_json
 from farhand.running import fill_cache
 from farhand.running.arguments import parse_settings
 
@@ -83,8 +75,7 @@ def tune(
     Example: [bold]farhand tune pair --leader vx300s --follower vx300s --space tool --delay 20 --out
     gains.toml --report out[/bold]
     """
-    check_files(json, out, read=[])
-    check_folder(report)
+    check_files(json, out, report=report)
     within("--delay", delay, 0.0, 1000.0, "ms")
     within("--margin", margin, 1.0, 6.0)
     fill_cache.at_once()
@@ -110,7 +101,7 @@ def tune(
     show_values(f"{rig} · {wish.law} at {delay:g} ms", lines(result))
     if out is not None:
         write_gains(out, gains_text(result, command))
-        say(f"gains: {out}")
+        say(f"gains: {out}; farhand run {rig} … --gains {out} uses them")
     if report is not None:
         say(f"report: {write_tuning(result, report, command)}")
     if shaking:

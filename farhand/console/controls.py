@@ -45,7 +45,8 @@ LEGEND = (
     "Arrows: force on each tool, {scale}. **Orange**: leader; **blue**: follower. Lattice bar: "
     "virtual constraint; dashes: another law; coil: tracking error. Grey lines: limits of the "
     "workspace, or the region of a pen, orange in rate mode; axes show where the pen moves the "
-    "follower. A ring at a tool: it touched something just now."
+    "follower. A ring at a tool: it touched something just now. “law”: what the law asks for, as "
+    "nothing measures it; “synthetic”: computed from the limits of the follower."
 )
 
 
@@ -115,7 +116,7 @@ class Controls:
             "stop": lambda number, value: requests.send("stop"),
             "hold": lambda number, value: self._hold(KEY_HOLD_S),
             "view": lambda number, value: self.views.choose(number, str(value)),
-            "hello": lambda number, value: self.views.choose(number, OVERVIEW),
+            "hello": lambda number, value: self.views.greet(number),
             "set": lambda number, value: self._set(value),
             "restart": lambda number, value: requests.send("restart", "", dict(value)),
             "again": lambda number, value: requests.send("again"),
@@ -193,7 +194,7 @@ class Controls:
             spring = f"a spring of {self._grasp.stiffness:.0f} N/m"
             roles = {robot["name"]: robot["role"] for robot in self._scene["robots"]}
             whose = self._grasp.robot
-            what = whose if roles[whose] == "object" else f"{whose}'s tool"
+            what = "beam or box" if roles[whose] == "object" else f"{whose}'s tool"
             gui.add_markdown(
                 f"**Drag the arrows on the {what}.** Your hand is {spring} "
                 f"that pulls with at most {newtons(self._grasp.most)}."

@@ -11,7 +11,7 @@ import viser
 
 from farhand.console import palette
 from farhand.console.geometry import Mesh, Trail, box, coil, dashes, facing, joined, mesh_of, rod
-from farhand.console.nodes import Arrow, Balance, RegionNode, Ring
+from farhand.console.nodes import Arrow, Balance, ContactRing, RegionNode
 from farhand.console.scene import Geom, Kinematics, RobotScene, Scene, line_width
 from farhand.console.status import Reading
 from farhand.console.things import Thing, wall_place
@@ -47,7 +47,7 @@ class Drawing:
         self._twins: dict[str, tuple[Wall | PenMapping, Callable[[], None]]] = {}
         self._regions: list[RegionNode] = []
         self._balances: list[Balance] = []
-        self._rings: dict[str, Ring] = {}
+        self._rings: dict[str, ContactRing] = {}
         self._drawn_q = np.zeros(0)
         self.moved = False  #: whether a joint has moved since it was last drawn
         #: where the camera looks, and where it is from there, [m]
@@ -126,7 +126,7 @@ class Drawing:
             line = scene.add_line_segments(
                 f"/contacts/{name}", nothing, palette.STOP, thickness=line_width(self._scene, 0.006)
             )
-            self._rings[name] = Ring(line, 0.08 * self._scene["size"])
+            self._rings[name] = ContactRing(line, 0.08 * self._scene["size"])
         tool = np.repeat(self.kinematics.tool_position[name][None], 2, axis=0)
         start = tool[None].astype(np.float32)
         line = scene.add_line_segments(f"/trails/{name}", start, colour, thickness=0.003)

@@ -9,6 +9,7 @@ import viser
 
 from farhand.console import palette
 from farhand.console.geometry import coil
+from farhand.console.scene import Kinematics
 from farhand.console.source import Requests
 from farhand.console.status import Reading, newtons
 from farhand.console.things import Thing
@@ -16,12 +17,16 @@ from farhand.control.trajectory.paths import HandPath, Move
 
 Array = np.ndarray
 
-MAX_SPEED = 0.5  # [m/s], of the hand; a mouse is faster than any arm
 MAX_FRAME_S = 0.1  # a page that was delayed does not catch up in one step
 MIN_STEP_M = 2e-4
 MIN_STRETCH_M = 2e-3  # less is not drawn
-HANDLE_SIZE_M = 0.20
+HANDLE_SIZE_M, HANDLE_WIDTH = 0.20, 4.0  # [m] in a rig of 1 m, and [px]
+THING_SHARE = 1.6  # of that size, on what several arms hold: they hide a part of it
+HINT = "drag an arrow"  # until somebody has
 AT_LIMIT = 0.97  # share of the hand's limit at which it counts as reached
+HARDER_N, FARTHER_M = 10.0, 0.01  # by which a follower that is beyond already may be led on
+STOP_RAD = np.radians(1.0)  # nearer to its limit, a joint counts as stopped by it
+BACK_M = 2e-3  # from its path, at which a hand that gave way counts as back
 KEY_STEP_M = 0.01
 """By how much a key moves the hand, [m]."""
 
@@ -31,7 +36,8 @@ class Grasp:
 
     The hand is the spring and damper of :class:`farhand.world.ImpedanceHand` about its path;
     dragging adds ``hand.drag`` to it, and closes an open hand. The far end stays so near to the
-    tool that the force keeps below the hand's limit.
+    tool that the force keeps below the hand's limit. A hand on a pen that has pulled the follower
+    to where it cannot go gives way: it goes back to its path until the handle is taken again.
 
     Args:
         live: whether it can be dragged; a recorded hand cannot.
@@ -44,6 +50,7 @@ class Grasp:
         stiffness: of its spring, [N/m].
         drag: displacement beside the path, [m], world axes.
         dragging: whether somebody holds the handle.
+        gave_way: whether it goes back because the follower cannot go on.
     """
 
     def __init__(
@@ -57,44 +64,62 @@ class Grasp:
     ) -> None:
         self._requests, self._live = requests, live
         self.robot, self.most, self.stiffness = thing["robot"], thing["most"], thing["stiffness"]
+        self._speed, self._follower = thing["speed"], thing.get("other", "")
+        self._gives_way = self._yield_at = thing.get("gives_way", np.inf)
+        self._limits = np.array(thing.get("lower", ())), np.array(thing.get("upper", ()))
+        self._pull = 0.0  # of the law on the follower, [N]
+        self._far = thing.get("far", np.inf)
+        self._began: Array | None = None  # where the follower's goal was at first, [m]
+        self._away = self._least = 0.0  # of the follower's goal from where it began, [m]
         self._owner, self._open = thing.get("path", "hand"), thing["open"]
         self._path = HandPath(Move(**move) for move in thing["moves"])
         self._start = np.array(thing["start"])
         self.drag, self._goal, self._handle_at = np.zeros(3), np.zeros(3), self._start.copy()
-        self.dragging = self._at_limit = False
+        self.dragging = self.gave_way = self._at_limit = False
+        self._new = live  # whether nobody has held it yet
         scene, nothing = server.scene, np.zeros((1, 2, 3), dtype=np.float32)
         self._line = scene.add_line_segments("/hand/spring", nothing, palette.HAND, thickness=width)
         self._label = scene.add_label("/hand/size", "", visible=False, anchor="top-right")
         self._line.visible = False
         self._below = 0.05 * size
         self._handle = scene.add_transform_controls(
-            "/hand/handle", HANDLE_SIZE_M * size, disable_rotations=True, depth_test=False
+            "/hand/handle",
+            HANDLE_SIZE_M * size * (THING_SHARE if thing["open"] else 1.0),
+            line_width=HANDLE_WIDTH,
+            disable_rotations=True,
+            depth_test=False,
+        )
+        below = np.array([0.0, 0.0, -self._below])
+        self._hint = scene.add_label(
+            "/hand/handle/hint", HINT, visible=live, position=below, anchor="top-center"
         )
         self._handle.position, self._handle.visible = self._start, live
         self._handle.on_update(self._moved)
 
     def nudge(self, step: Array) -> None:
         """Move the hand by a step, [m]."""
-        self._take_hold()
+        self._begin()
         self._goal = self._goal + step
 
     def release(self) -> None:
         """Bring the hand back to its path."""
         self._goal = np.zeros(3)
 
-    def update(self, reading: Reading, tool: Array, dt: float) -> None:
+    def update(self, reading: Reading, kinematics: Kinematics, dt: float) -> None:
         """Request the next step of the hand, and draw it; ``dt`` [s] since the last call."""
+        tool = kinematics.tool_position[self.robot]
         for path, value in reading.changes.items():
             self._change(path, value, tool)
         if reading.time_ns is None:
             return
+        self._give_way(reading, kinematics)
         self._path.at(1e-9 * reading.time_ns)
         middle = self._start + self._path.translation
         if self._open:
             # An open hand moves with the tool
             self._start += tool - middle - self.drag
             middle = self._start + self._path.translation
-        elif self.dragging:
+        elif self.dragging and not self.gave_way:
             self._goal = self._handle_at - middle
         if self._live and not self._open:
             self._approach(middle, tool, dt)
@@ -102,6 +127,8 @@ class Grasp:
         force = self.stiffness * (far - tool)
         visible = not self._open and bool(np.linalg.norm(far - tool) > MIN_STRETCH_M)
         self._line.visible = self._label.visible = visible
+        # Its number stands at the same place
+        self._hint.visible = self._new and not visible
         if visible:
             self._line.points = coil(tool, far)
             self._redden(float(np.linalg.norm(force)) >= AT_LIMIT * self.most)
@@ -123,6 +150,48 @@ class Grasp:
         elif path == f"{self._owner}.drag" and not self.dragging and not isinstance(value, list):
             parts = np.array([float(part) for part in str(value).split(",")])
             self.drag = self._goal = parts * np.ones(3)
+
+    def _begin(self) -> None:
+        """Pull again: back, or on by a little at most if the follower is too far already."""
+        self._take_hold()
+        self.gave_way = self._hint.visible = self._new = False
+        self._yield_at = max(self._gives_way, self._pull + HARDER_N)
+        self._least = self._away + FARTHER_M
+
+    def _give_way(self, reading: Reading, kinematics: Kinematics) -> None:
+        """Go back once the follower cannot go where it is led, or not much farther.
+
+        Then the law pulls it hard, or a joint is at its limit, which the arm would slide along
+        faster and faster.
+        """
+        if not self._follower:
+            return
+        pull = reading.commanded.get(self._follower)
+        self._pull = 0.0 if pull is None or self._open else float(np.linalg.norm(pull))
+        self._away = self._distance(reading, kinematics)
+        far = self._away > (self._least if self._stopped(reading) else max(self._far, self._least))
+        cannot = far or self._pull > self._yield_at
+        if cannot and np.linalg.norm(self._goal) > BACK_M:
+            self.gave_way = True
+            self.release()
+        elif not self.dragging and np.linalg.norm(self.drag) < BACK_M:
+            self.gave_way = False
+        reading.gave_way = self.gave_way
+
+    def _distance(self, reading: Reading, kinematics: Kinematics) -> float:
+        """How far the goal of a pen's follower is from where it began, [m]."""
+        place = kinematics.tool_position[self._follower] + sum(reading.errors.values())
+        if self._began is None:
+            self._began = np.array(place)
+        return float(np.linalg.norm(place - self._began))
+
+    def _stopped(self, reading: Reading) -> bool:
+        """Whether a joint of a pen's follower is at its limit."""
+        lower, upper = self._limits
+        q = reading.q.get(self._follower)
+        if q is None or len(q) != len(lower):
+            return False
+        return bool((np.minimum(q - lower, upper - q) < STOP_RAD).any())
 
     def _redden(self, at_limit: bool) -> None:
         """A hand at its limit is red: pulling farther adds nothing."""
@@ -147,12 +216,15 @@ class Grasp:
         length = float(np.linalg.norm(step))
         if length <= MIN_STEP_M:
             return
-        self.drag = self.drag + step * min(1.0, MAX_SPEED * min(dt, MAX_FRAME_S) / length)
+        self.drag = self.drag + step * min(1.0, self._speed * min(dt, MAX_FRAME_S) / length)
         self._requests.send("set", f"{self._owner}.drag", self.drag.round(5).tolist())
 
     async def _moved(self, event: viser.TransformControlsEvent) -> None:
+        began = event.phase != "end" and not self.dragging
         self.dragging = event.phase != "end"
-        if self.dragging:
+        if began:
+            self._begin()
+        elif self.dragging:
             self._take_hold()
         self._handle_at = np.array(event.target.position, dtype=float)
         # Whoever lets go of the mouse lets go of the arm

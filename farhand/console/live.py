@@ -30,7 +30,7 @@ MAX_SIGNALS = 24  # that one visitor may plot
 MAX_LENGTH = 4096  # of what one asks for; deep nesting does not fit in either
 MAX_ROWS = 400  # that wait to be sent; a recording that was moved brings ten seconds
 MAX_NAME = 24  # letters of a visitor's name
-MIN_ASPECT = 0.1  # width over height of a picture that counts
+LEAST_ASPECT = 0.1  # width over height of a picture that counts
 
 FOR_ALL = ("hello", "stop", "view", "plot")
 """What a visitor may ask who does not drive."""
@@ -53,7 +53,7 @@ class Visitor:
     may_drive: bool
     name: str = ""
     narrow: bool = False  # whether the panel lies below the picture
-    aspect: float = math.inf  # width over height of the picture when it was opened, [-]
+    aspect: float = math.inf  # width over height of the picture, [-], once the page has said it
     lines: set[ServerConnection] = field(default_factory=set)
     left: float = 0.0  # when the last line was closed, by the monotonic clock, [s]
     signals: list[str] = field(default_factory=list)  # that are plotted
@@ -127,8 +127,9 @@ class Live:
         value: Any = asked.get("value")
         if what == "hello":
             visitor.name = str(value.get("name", ""))[:MAX_NAME]
+        if what in ("hello", "window"):
             visitor.narrow = bool(value.get("narrow"))
-            visitor.aspect = max(MIN_ASPECT, float(value.get("aspect") or math.inf))
+            visitor.aspect = max(LEAST_ASPECT, float(value.get("aspect") or math.inf))
         elif what == "plot":
             visitor.signals = [str(name) for name in value][:MAX_SIGNALS]
         elif what == "drive":

@@ -64,7 +64,7 @@ class Arrow:
 
 
 @dataclass
-class Ring:
+class ContactRing:
     """A ring about a tool that touches something, wide at the first moment."""
 
     line: viser.LineSegmentsHandle  # the node of the scene
@@ -130,7 +130,7 @@ class Balance:
         self._drop.colors = np.broadcast_to(np.array(colour, dtype=np.uint8), (9, 2, 3))
         self._label.position = ground - [0.0, 0.0, LABEL_BELOW]
         where = "inside" if self.margin >= 0.0 else "outside"
-        self._label.text = f"COG {1e3 * abs(self.margin):.1f} mm {where} the sole"
+        self._label.text = f"centre of gravity {1e3 * abs(self.margin):.1f} mm {where} the sole"
 
 
 class RegionNode:

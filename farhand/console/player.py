@@ -23,11 +23,12 @@ from farhand.console.viewer import (
     behave,
     clear,
     grasp_of,
+    greet_all,
     know_clients,
     parent_gone,
     tell,
 )
-from farhand.console.views import OVERVIEW, Views
+from farhand.console.views import Views
 from farhand.errors import FarhandError
 from farhand.recording.loader import load
 
@@ -83,7 +84,7 @@ class Player:
             "play": lambda number, value: self.play(not self._playing),
             "seek": lambda number, value: self.go_to(float(value)),
             "view": lambda number, value: self.views.choose(number, str(value)),
-            "hello": lambda number, value: self.views.choose(number, OVERVIEW),
+            "hello": lambda number, value: self.views.greet(number),
         }
 
     def play(self, on: bool) -> None:
@@ -140,8 +141,7 @@ class Player:
         self.drawing.update(reading)
         self.views.update()
         if self.grasp is not None:
-            tool = self.drawing.kinematics.tool_position[self.grasp.robot]
-            self.grasp.update(reading, tool, dt)
+            self.grasp.update(reading, self.drawing.kinematics, dt)
         reading.changes.clear()
         now = round(1e-9 * (reading.time_ns or 0), 2)
         tell(self._live, reading, self._scene, Health(), time=now)
@@ -179,10 +179,11 @@ def view(
     except FarhandError as error:
         outgoing.send(str(error))
         return
+    know_clients(server, live)
     player = Player(server, source, scene, live, speed)
     if at is not None:
         player.go_to(at)
-    know_clients(server, live)
+    greet_all(live)
     outgoing.send(server.get_port())
     last, frame = time.monotonic(), 0
     while not parent_gone():

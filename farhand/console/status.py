@@ -37,6 +37,7 @@ GRIPPER = "gripper"  # name of the joint that opens and closes it
 TOUCH_N, LEFT_N = 1.0, 0.5  # [N], of a follower's tool that touches, and has left again
 STILL_LARGE = 0.8  # share of a large pull above which it stays large, [-]
 RATE_MODE = "rate mode: the follower moves on until the pen is back in its region"
+GAVE_WAY = "The follower cannot go farther this way: your hand goes back. Pull another way."
 ERROR, ENERGY = "tracking error [mm]", "energy into the coupling [J]"
 JOINT_ERROR = "largest joint error [°]"
 AGE, TICK = "age of the other side [ms]", "time of a tick [µs]"
@@ -72,10 +73,32 @@ _WORDS = {
     "declutch: done": "clutch let go",
     "stop: done": "stop requested",
     "reset: done": "trips cleared",
+    "hand.open is now false": "the hand takes hold",
+    "hand.open is now true": "the hand lets go",
 }
 
-_STEP = re.compile(r"(?P<robot>\w+): (?:\S+ → )?(?P<state>\S+) \(")
-"""What a job reports when it goes to another state."""
+_STEP = re.compile(r"(?P<robot>\w+): (?P<moved>\S+ → )?(?P<state>\S+) \((?P<cause>.*)\)")
+"""What a job reports when it goes to another state, or ignores an order."""
+
+_ORDER = re.compile(r"(?P<robot>\w+)\.job\.orders\.order is now (?P<order>\w+)")
+
+_DOING = {
+    "grasp": "closes its gripper",
+    "close": "closes its gripper",
+    "measure": "weighs what it holds",
+    "relax": "holds it, eases its grip",
+    "gripped": "holds it",
+    "load": "takes up its share",
+    "carry": "carries its share",
+    "unload": "puts its share down",
+    "arrived": "has arrived",
+    "away": "has let go",
+    "empty": "has let go",
+    "follow": "follows the force it feels",
+    "path": "follows its path",
+    "guide": "gives way to the hand",
+}
+"""What a robot does in a state of its job; others are words already."""
 
 
 @dataclass
@@ -104,6 +127,7 @@ class Reading:
     engagement: float = math.nan  # 0 apart to 1 coupled, [-]; NaN when unknown
     rate_mode: bool = False  # whether the leader drives the follower on, out of its region
     warning: str = ""  # what a person should know at once; empty if nothing
+    gave_way: bool = False  # whether the visitor's hand goes back, as the follower cannot go on
     energy: float = math.nan  # put into the coupling by both sides together, [J]; NaN when unknown
     age: float = math.nan  # of what the sides know of each other, [s]; NaN when unknown
     # the last few, newest first, as (time [ns], text)
@@ -217,7 +241,7 @@ class Reading:
         elif about.get("name") == "set":
             self.changes[path] = about.get("value")
         if step := _STEP.match(text):
-            self.job[step["robot"]] = step["state"]
+            self.job[step["robot"]] = doing(step["state"])
         if path != UNLOGGED or refused:
             self.events.appendleft((t_ns, in_words(text)))
 
@@ -227,10 +251,28 @@ def in_words(event: str) -> str:
     where, tripped, reason = event.partition(" tripped: ")
     if tripped:
         return f"{reason} ({where})"
+    if step := _STEP.fullmatch(event):
+        return _step_in_words(**step.groupdict())
+    if order := _ORDER.fullmatch(event):
+        return f"order to {order['robot']}: {order['order']}"
     what, _, more = event.partition("; ")
     if what in _WORDS:
         return f"{_WORDS[what]}; {more}" if more else _WORDS[what]
     return event.replace(": refused:", " refused:")
+
+
+def doing(state: str) -> str:
+    """What a robot does in a state of its job."""
+    return _DOING.get(state, state)
+
+
+def _step_in_words(robot: str, moved: str | None, state: str, cause: str) -> str:
+    """A step of a job, or an order that came when there was nothing left to do for it."""
+    order, ignored, why = cause.partition(" ignored")
+    if ignored:
+        return f"{robot} {doing(state)}: nothing to do for the order “{order}”{why}"
+    tail = f" ({cause})" if state not in _DOING else ""
+    return f"{robot}{' ' if state in _DOING else ': '}{doing(state)}{tail}"
 
 
 def _word(words: Sequence[str], index: float) -> str:
@@ -271,6 +313,7 @@ def about(scene: Scene, source: Source, live: bool = True) -> dict[str, Any]:
     coupled = any(thing["kind"] == "tie" for thing in scene["things"])
     forces = [f"force {name} [N]" for name in _stations(scene)]
     error = JOINT_ERROR if _joint_tie(scene) is not None else ERROR
+    roles = [robot["role"] for robot in scene["robots"]]
     return {
         "rig": scene["rig"],
         "law": scene["law"],
@@ -280,6 +323,12 @@ def about(scene: Scene, source: Source, live: bool = True) -> dict[str, Any]:
         "most": hands[0]["most"] if hands else USUAL_FORCE,
         "signals": signals_of(source),
         "least": dict.fromkeys(forces, 5.0) | LEAST,
+        # Curves have the colours of the picture; several robots of one role need several
+        "roles": {
+            f"force {robot['name']} [N]": robot["role"]
+            for robot in scene["robots"]
+            if roles.count(robot["role"]) == 1
+        },
         "usual": [forces, *([[error], [ENERGY], [AGE]] if coupled else [])],
         "lesson": lesson(scene) if live else [],
         "lesson_stopped": LESSON["stopped"],
@@ -332,7 +381,7 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
     return {
         "mode": "stopped" if stopped else mode,
         "words": words,
-        "warning": reading.warning or _out_of_reach(reading),
+        "warning": _warning(reading),
         "trip": "" if reading.succeeded else reading.trip,
         "ended": reading.ended and not reading.succeeded,
         "over": over,
@@ -346,6 +395,11 @@ def summary(reading: Reading, scene: Scene, health: Health) -> dict[str, Any]:
         "layered": scene["menus"]["chosen"].get("layer", "none") != "none",
         "calm": bool(touched) and not health.shakes,
     }
+
+
+def _warning(reading: Reading) -> str:
+    """What a person should know at once; empty if nothing."""
+    return GAVE_WAY if reading.gave_way else reading.warning or _out_of_reach(reading)
 
 
 def _out_of_reach(reading: Reading) -> str:
@@ -434,20 +488,20 @@ def _errors(reading: Reading, scene: Scene) -> list[str]:
         index = tie["joints"].index(GRIPPER)
         opened = math.degrees(float(reading.q[tie["other"]][index]))
         effort = float(reading.joint_efforts.get(tie["other"], np.zeros(index + 1))[index])
-        rows.append(_row("follower, gripper", f"{opened:.0f}° · {effort:.2f} N·m"))
+        rows.append(_row("follower, gripper", f"{opened:.0f}° · {effort:z.2f} N·m"))
     return rows
 
 
 def _state(robot: RobotScene, reading: Reading, kinematics: Kinematics) -> str:
     name = robot["name"]
-    tool = " ".join(f"{1e3 * part:.1f}" for part in kinematics.tool_position[name])
+    tool = " ".join(f"{1e3 * part:z.1f}" for part in kinematics.tool_position[name])
     force, origin = reading.measured(name), reading.origin(name)
-    parts = " ".join(f"{part:.1f}" for part in force)
+    parts = " ".join(f"{part:z.1f}" for part in force)
     size = f"{parts} N" if np.isfinite(force).all() else "not measured"
-    rows = [(joint, f"{value:.1f} {unit}") for joint, value, unit in joints(robot, kinematics)]
+    rows = [(joint, f"{value:z.1f} {unit}") for joint, value, unit in joints(robot, kinematics)]
     if (efforts := reading.joint_efforts.get(name)) is not None and len(efforts) == len(rows):
         rows = [
-            (j, f"{text} · {effort:.2f} N·m")
+            (j, f"{text} · {effort:z.2f} N·m")
             for (j, text), effort in zip(rows, efforts, strict=True)
         ]
         rows.insert(0, ("joint", "angle · torque of the law"))
@@ -478,7 +532,9 @@ def _row(label: str, value: str, colour: Colour | None = None) -> str:
 
 _FRAME = "padding:2px 14px 8px;font-size:12px;line-height:1.5"
 _ROW = (
-    "<tr><td style='opacity:0.7;padding:1px 6px 1px 0'>{label}</td>"
+    # One long value in a column would leave no room for a long label in another row
+    "<tr style='display:flex;justify-content:space-between'>"
+    "<td style='opacity:0.7;padding:1px 6px 1px 0'>{label}</td>"
     "<td style='text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums'>"
     "{value}</td></tr>"
 )

@@ -42,9 +42,22 @@ WALL_SHARE = 1.2
 """That edge over the distance of the tool from the robot's base, [-]."""
 
 MIN_LEVER = 1e-3  # [m], below which a joint does not count for a force
+MIN_TURN = 1e-9  # [rad/m], below which a joint does not count for a motion
+FAR = 0.12
+"""How far a hand on a pen leads the follower's goal from where it began, [m]."""
+
 MAX_HAND_FORCE = 100.0
 """Largest force of a visitor's hand, [N]; at most half of what trips the leader's guard, and no
 more than a device or a small arm can push back with."""
+
+MAX_HAND_SPEED = 0.5  # [m/s]; a mouse is faster than any arm
+HAND_SHARE = 0.25
+"""Share of the speed that the arms can follow at which a visitor's hand moves: what it leads swings
+beyond, and moves on into poses where the same speed asks more of a joint."""
+
+GIVE_WAY = 0.25
+"""Share of the force that trips the follower's guard, from which on a hand on a pen gives way to
+the law's pull on the follower: in rate mode the goal would go on beyond the reach of the arm."""
 
 LARGE_PULL = 0.5
 """Share of the force that trips the follower's guard from which a law's pull on it is large, [-]:
@@ -85,6 +98,12 @@ class Thing(TypedDict, total=False):
     stiffness: float  # of a hand, [N/m]
     open: bool  # whether a hand has let go
     most: float  # force of a hand that drags, [N]
+    speed: float  # of a hand that drags, [m/s]
+    # law's pull on other, from which on a hand on a pen gives way, [N]; absent without a pen
+    gives_way: float
+    lower: list[float]  # limits of other's joints, at which it gives way too, [rad] or [m]
+    upper: list[float]
+    far: float  # distance of other's goal from where it began, at which it gives way too, [m]
     stream: str  # of the telemetry, with a coupling's error
     joints: list[str]  # that a coupling of joints drives, by name; absent if it couples tools
     slides: list[bool]  # which of them slide
@@ -160,20 +179,41 @@ def tool_strength(rig: Rig, robot: str) -> float:
         return float(np.where(lever > MIN_LEVER, torque / lever, np.inf).min(initial=np.inf))
 
 
+def tool_speed(rig: Rig, robot: str) -> float:
+    """Speed of a tool that no joint is too slow for, in any direction as it stands, [m/s]."""
+    turns = np.linalg.norm(np.linalg.pinv(rig.world.ports[robot].J[:3]), axis=1)  # [rad/m]
+    speed = np.array(rig.world.placed[robot].robot.limits.velocity)
+    return float((speed / np.maximum(turns, MIN_TURN)).min(initial=np.inf))
+
+
 def _hand(rig: Rig, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
     stations = [station for station in rig.session.stations if station.name == robot]
-    limits = [0.5 * station.guard.force for station in stations]
-    limits += [station.plant.force_peak for station in stations]
+    most = [0.5 * station.guard.force for station in stations]
+    most += [station.plant.force_peak for station in stations]
     # Nobody pulls a small arm with more than it could ever push back
-    limits += [tool_strength(rig, station.name) for station in stations]
+    most += [tool_strength(rig, station.name) for station in stations]
     moves = [asdict(move).items() for move in hand.path.moves]
+    led: Thing = {}
+    speeds = [tool_speed(rig, station.name) for station in stations]
+    for bridge in rig.session.bridges:
+        if [station.name for station in bridge.stations][:1] == [robot]:
+            followers = bridge.stations[1:]
+            speeds += [tool_speed(rig, follower.name) for follower in followers]
+            if followers and isinstance(bridge.laws[0].mapping, PenMapping):
+                name = followers[0].name
+                limits = rig.world.placed[name].robot.limits
+                led["other"], led["gives_way"] = name, GIVE_WAY * followers[0].guard.force
+                led["far"] = FAR
+                led["lower"], led["upper"] = limits.lower.tolist(), limits.upper.tolist()
     return {
         "kind": "hand",
         "start": (port.tool.position - hand.drag).tolist(),
         "moves": [{k: list(v) if isinstance(v, tuple) else v for k, v in move} for move in moves],
         "stiffness": hand.stiffness,
         "open": hand.open,
-        "most": float(min([MAX_HAND_FORCE, *limits])),
+        "most": float(min([MAX_HAND_FORCE, *most])),
+        "speed": float(min([MAX_HAND_SPEED, *(HAND_SHARE * speed for speed in speeds)])),
+        **led,
     }
 
 

@@ -84,8 +84,7 @@ class Console:
         else:
             self.drawing.kinematics.update(reading.q)
         if self.grasp is not None:
-            tool = self.drawing.kinematics.tool_position[self.grasp.robot]
-            self.grasp.update(reading, tool, dt)
+            self.grasp.update(reading, self.drawing.kinematics, dt)
         self.controls.keep_alive(reading)
         self.controls.follow(reading)
         tell(self._live, reading, self._scene, health)
@@ -158,12 +157,14 @@ def view(
     except FarhandError as error:
         outgoing.send(str(error))
         return
+    know_clients(server, live)
+    # Before any request: a page that was open when its last server ended is back at once
+    outgoing.send(server.get_port())
     requests = Requests(outgoing)
     console = Console(server, source, scene, requests, live, ring_path)
-    know_clients(server, live)
+    greet_all(live)
     waiter = threading.Thread(target=_announce, args=(live, requests), daemon=True)
     waiter.start()
-    outgoing.send(server.get_port())
 
     def another(ring_path: Path, scene: Scene) -> Console:
         return Console(server, Reader(ring_path), scene, requests, live, ring_path)
@@ -179,11 +180,15 @@ def _announce(live: Live, requests: Requests) -> None:
 
 
 def know_clients(server: viser.ViserServer, live: Live) -> None:
-    """Remember which visitor is behind which of viser's clients, and give each the overview."""
+    """Remember which visitor is behind which of viser's clients, and give each the overview.
+
+    Before anybody comes: of a client that is there already, viser does not say whose it is.
+    """
 
     async def arrive(client: viser.ClientHandle) -> None:
         live.clients[client.client_id] = VISITOR.get()
-        live.actions["hello"](VISITOR.get(), None)
+        if "hello" in live.actions:
+            live.actions["hello"](VISITOR.get(), None)
 
     server.on_client_connect(arrive)
 
@@ -191,6 +196,12 @@ def know_clients(server: viser.ViserServer, live: Live) -> None:
         live.clients.pop(client.client_id, None)
 
     server.on_client_disconnect(leave)
+
+
+def greet_all(live: Live) -> None:
+    """Give the overview to those who came before there was anything to see."""
+    for number in set(live.clients.values()):
+        live.actions["hello"](number, None)
 
 
 def behave() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +29,9 @@ CAMERAS = {
 }
 """View direction of a rig, if it is not the usual one."""
 
-FARTHER = {"youbot": 1.15}
-"""How much farther away than usual the camera of a rig is, [-], for long arrows."""
+FARTHER = {"youbot": 1.15, "cooperative": 1.2, "pair": 0.8}
+"""How much farther away than usual the camera of a rig is, [-]: long arrows, many names; nearer
+where arms are small beside the room between them."""
 
 OVERVIEW, EYES = "overview", "eyes"
 EYE_FIELD = float(np.radians(60.0))  # of a camera on a robot
@@ -47,17 +50,16 @@ LIMITS = "/limits"  # of the picture, which would lie across the view from a rob
 def set_stage(
     server: viser.ViserServer, view: Scene, kinematics: Kinematics
 ) -> tuple[Array, Array]:
-    """Light, a floor below all robots, and a camera that sees them; as :func:`camera_of`."""
-    scene, camera = server.scene, server.initial_camera
+    """Light and a floor below all robots; where a camera sees them, as :func:`camera_of`."""
+    scene = server.scene
     scene.set_up_direction("+z")
     scene.configure_default_lights(cast_shadow=True)
     scene.world_axes.visible = False
     _lay_floor(scene, min([0.0, *(robot["position"][2] for robot in view["robots"])]))
-    middle, back = camera_of(view, kinematics)
-    camera.fov = FIELD_OF_VIEW
-    camera.look_at = middle
-    camera.position = middle + back
-    return middle, back
+    # Each visitor is given his camera when he comes. An initial one for all would be applied after
+    # that in a slow browser, which takes both in the same frame.
+    server.initial_camera.fov = FIELD_OF_VIEW
+    return camera_of(view, kinematics)
 
 
 def camera_of(scene: Scene, kinematics: Kinematics) -> tuple[Array, Array]:
@@ -95,6 +97,9 @@ def fit_camera(
     looked_at = middle - [0.0, 0.0, NARROW_SHIFT * height] if sheet else middle
     # First the position: it moves what is looked at as well
     client.camera.position = looked_at + farther
+    # viser does not send what it takes for the present view, and a slow browser reports old views
+    # in between; a point that is different is always sent
+    client.camera.look_at = looked_at + 1e-3 * back
     client.camera.look_at = looked_at
 
 
@@ -124,6 +129,7 @@ class Views:
     ) -> None:
         self._server, self._scene, self._kinematics = server, scene, kinematics
         self._overview, self._live = overview, live
+        self._giving = threading.Lock()  # two at once would each send a half of a view
         self._inside: dict[int, tuple[Eye, Array]] = {}  # the eye, and what it looks at, by client
         followers = (robot for robot in scene["robots"] if robot["role"] == "follower")
         self._robot = next(followers, None)
@@ -133,12 +139,19 @@ class Views:
         """Whether there is a follower to look from."""
         return self._robot is not None
 
+    def greet(self, number: str) -> None:
+        """Give a visitor the overview, as soon as both his page and viser's have said hello."""
+        visitor = self._live.visitors.get(number)
+        if visitor is not None and math.isfinite(visitor.aspect):
+            self.choose(number, OVERVIEW)
+
     def choose(self, number: str, view: str) -> None:
         """Give one visitor a view; nobody else's picture changes."""
         clients = self._server.get_clients()
         for place, whose in list(self._live.clients.items()):
             if whose == number and place in clients:
-                self.give(clients[place], view)
+                with self._giving:
+                    self.give(clients[place], view)
 
     def give(self, client: viser.ClientHandle | None, view: str) -> None:
         """Give one window a view."""
@@ -157,8 +170,10 @@ class Views:
         visitor = self._live.visitors.get(self._live.clients.get(client.client_id, ""))
         sheet, aspect = False, client.camera.aspect
         if visitor is not None:
-            # To viser, a page that has just been opened has no panel beside its picture
-            sheet, aspect = visitor.narrow, min(aspect, visitor.aspect)
+            sheet = visitor.narrow
+            if math.isfinite(visitor.aspect):
+                # viser's own changes while a page is laid out, and at first counts no panel
+                aspect = visitor.aspect
         fit_camera(client, *self._overview, sheet, aspect)
 
     def update(self) -> None:

@@ -5,6 +5,7 @@ from farhand.coupling.admittance import Admittance
 from farhand.coupling.coupling import NEEDS, PROPERTIES, Coupling
 from farhand.coupling.four_channel import FourChannel, FourChannelSensorless
 from farhand.coupling.input_gated import InputGated
+from farhand.coupling.midpoint import Midpoint
 from farhand.coupling.none import NoCoupling
 from farhand.coupling.openarm import OpenArm
 from farhand.coupling.openarm_four_channel import OpenArmFourChannel
@@ -24,6 +25,7 @@ LAWS: dict[str, type[Coupling]] = {
         Unilateral,
         PositionPosition,
         InputGated,
+        Midpoint,
         PositionForce,
         FourChannel,
         FourChannelSensorless,
@@ -45,9 +47,10 @@ __all__ = [
     "Admittance",
     "Coupling",
     "Effort",
-    "InputGated",
     "FourChannel",
     "FourChannelSensorless",
+    "InputGated",
+    "Midpoint",
     "NoCoupling",
     "OpenArm",
     "OpenArmFourChannel",

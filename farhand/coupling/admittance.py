@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,7 @@ class Admittance(Coupling):
         """Stack the handle's numbers."""
         self._M = self.port.spread(self.mass, self.inertia, leader=True)
         self._B = self.port.spread(self.damping, self.rotational_damping, leader=True)
+        self._dt = math.nan  # of what follows from these numbers
 
     def engage(self, a: Side, b: Side) -> None:
         """Take the handle to the leader's tool, and let it move on with it."""
@@ -123,9 +125,11 @@ class Admittance(Coupling):
             self.mapping.back(on_b, force)
         if on_a is not None:
             force += on_a
-        share = self._B / self._M * dt
-        held = np.where(share > 1e-9, -np.expm1(-share) / np.maximum(share, 1e-9), 1.0)
-        rate = handle.rate * np.exp(-share) + force / self._M * dt * held
+        if dt != self._dt:
+            share = self._B / self._M * dt
+            self._held = np.where(share > 1e-9, -np.expm1(-share) / np.maximum(share, 1e-9), 1.0)
+            self._left, self._dt = np.exp(-share), dt
+        rate = handle.rate * self._left + force / self._M * dt * self._held
         np.multiply(rate - handle.rate, 1.0 / dt if dt > 0.0 else 0.0, self._acceleration)
         handle.rate[:] = rate
         handle.shift(rate * dt)
@@ -143,7 +147,7 @@ class Admittance(Coupling):
 
     def _hold_back(self, a: Side) -> None:
         """Keep the handle on its leash, and stop what runs against it."""
-        lead = self.handle.error(a).copy()
+        lead = self.handle.error(a)
         short = self.port.bounded(lead, self.leash, self.turn_leash)
         stopped = short != lead
         if stopped.any():

@@ -21,7 +21,7 @@ class InputGated(SpringCoupling):
     .. math:: w_b = K\,e + D\,\dot e, \qquad
               w_a = -\,\sigma \odot \mathrm{back}(\gamma \odot w_b)
 
-        \gamma = \mathrm{clip}(|e|/e_0 - 1,\, 0,\, 1), \qquad
+        \gamma = \max(0,\, 1 - e_0/|e|), \qquad
         \sigma = \frac{1}{1 + \max(0,\, s \cdot \dot x_a)/v_0}
 
     with :math:`s` the direction of what is fed back. Each joint has its gates; a tool has one pair
@@ -30,11 +30,13 @@ class InputGated(SpringCoupling):
     controller, no force sensor, for low-cost arms, easy to move and stable in contact, gated by the
     operator's input. **Assumed**, because the abstract has no equations: the input is the error e
     that the operator causes by leading. Below :math:`e_0` the gate γ is shut, so free motion costs
-    nothing but the leader's own friction. Feedback that drives the leader instead of resisting it
-    is weakened by σ, so the leader does not recoil when the hand gives way. Both gates only take
-    power away from position–position at the leader.
+    nothing but the leader's own friction. Beyond it, what is felt grows with K and no faster: a
+    gate that opens faster is a stiffer spring while it opens, and shakes a slow bus. Feedback
+    that drives the leader instead of resisting it is weakened by σ, so the leader does not recoil
+    when the hand gives way. Both gates only take power away from position–position at the leader.
 
-    What it does badly: contact that deflects the follower by less than e₀ is not felt.
+    What it does badly: contact that deflects the follower by less than e₀ is not felt, and what is
+    felt lacks K e₀.
 
     Attributes:
         spring: K and D.
@@ -62,7 +64,8 @@ class InputGated(SpringCoupling):
         """The spring on the follower, and what passes both gates on the leader."""
         self.measure(a, b)
         wrench_b = self.spring.pull(self.error, self.rate)
-        gate = np.clip(self._size(self.error) / self._shut - 1.0, 0.0, 1.0)
+        size = np.maximum(self._size(self.error), self._shut)
+        gate = 1.0 - self._shut / size
         np.multiply(gate, wrench_b, out=self._gated)
         self.mapping.back(self._gated, out=self._felt)
         np.negative(self._felt, out=self._felt)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.arm import Arm
+from farhand.compiled import Repeated
 from farhand.coupling.constraint_terms import UNSCALED, Terms
 from farhand.coupling.coupling import Coupling, per_axis
 from farhand.coupling.kernels import constraint_force, damped
@@ -69,6 +70,7 @@ class VirtualConstraints(Coupling):
             per_axis(gains, m) for gains in (self.proportional, self.derivative)
         )
         self._terms: tuple[Terms, Terms] | None = None
+        self._repeated = Repeated()
         self.refresh()
 
     def refresh(self) -> None:
@@ -87,7 +89,8 @@ class VirtualConstraints(Coupling):
         if not straight:
             self.measure(a, b)
             self.error[3:] = orientation_error(self.error[3:], self.orientation)
-        constraint_force(
+        self._repeated.call(
+            constraint_force,
             one.state,
             one.nq,
             a.known_wrench if self.leader_wrench else NO_WRENCH,

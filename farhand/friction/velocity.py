@@ -47,7 +47,7 @@ class StateVariableFilter:
             self._position = np.array(position, dtype=float)
             self._before, self.velocity = self._position, np.zeros_like(self._position)
         if dt != self._dt:
-            self._prepare(dt)
+            self.prepare(dt)
         (a, b), (c, d) = self._transition
         rate = (position - self._before) / dt
         ahead = self._lag * rate
@@ -67,7 +67,7 @@ class StateVariableFilter:
         q = np.asarray(position, dtype=float)
         if q.ndim == 0 or len(q) == 0:
             raise BadValue("a recording of positions needs at least one sample")
-        self._prepare(dt)
+        self.prepare(dt)
         (a, b), (c, d) = self._transition
         k = self._lag
         # Gains from the last and from the first position of a step.
@@ -76,7 +76,8 @@ class StateVariableFilter:
         numerator = np.array([new[1], c * new[0] + old[1] - a * new[1], c * old[0] - a * old[1]])
         return lfilter(numerator, [1.0, -(a + d), a * d - b * c], q - q[0], axis=0)
 
-    def _prepare(self, dt: float) -> None:
+    def prepare(self, dt: float) -> None:
+        """Discretise for a step [s]; the first time takes long, so before the first tick."""
         if not dt > 0.0:
             raise OutOfRange("dt", dt, 0.0, np.inf, "s")
         w = 2.0 * np.pi * self.cutoff

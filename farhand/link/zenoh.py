@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -151,5 +152,5 @@ def _insert(settings: Any, path: str, value: object) -> None:
 
 
 def one_line(error: Exception) -> str:
-    """What an error of Zenoh says, on one line."""
-    return " ".join(str(error).split())[:200]
+    """What an error of Zenoh says, on one line, without the place in its source."""
+    return re.sub(r" at \S+\.rs:\d+", "", " ".join(str(error).split()))[:200]

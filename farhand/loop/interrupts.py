@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
 import threading
@@ -44,6 +45,21 @@ def ending_workers() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def end_with_parent() -> None:
+    """In a worker: end as soon as the process that started it is gone, however it went.
+
+    A worker of a pool would wait for work without end: it holds both ends of its queue.
+    """
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
 @contextmanager

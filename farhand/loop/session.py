@@ -21,6 +21,7 @@ from farhand.parameters import assign, value_text
 from farhand.plants import SimulatedPlant
 from farhand.realtime import Cycle, Deadlines
 from farhand.safety import Trip
+from farhand.world import World
 
 TICKS_TIMED = 1 << 16
 MOST_TRIPS = 10_000
@@ -48,7 +49,7 @@ class Physics(Protocol):
         """Move on to ``to_ns``."""
 
 
-class Target(Protocol):
+class ProgramTarget(Protocol):
     """Where a program sends a station, see :mod:`farhand.loop.target`."""
 
     def release(self) -> None:
@@ -136,12 +137,13 @@ class Session:
         self.overruns = 0
         self.skipped = 0  #: ticks that were not made
         #: what is done about them; ``set deadlines.…`` changes it
-        self.deadlines = Deadlines.simulated() if self.worlds else Deadlines()
+        simulates = any(not (isinstance(it, World) and it.only_shows) for it in self.worlds)
+        self.deadlines = Deadlines.simulated() if simulates else Deadlines()
         self.parameters["deadlines"] = self.deadlines
         #: where the time of the ticks went (wall clock only)
         self.cycle: Cycle | None = None if self.clock.name == "virtual" else Cycle()
         self.trips: list[TripRecord] = []  #: every trip so far
-        self.targets: list[Target] = []  #: where programs send stations
+        self.targets: list[ProgramTarget] = []  #: where programs send stations
         #: how long the last ticks took, [ns], as a ring
         self.tick_ns = np.zeros(TICKS_TIMED, np.int64)
         self.late_ns = np.zeros(TICKS_TIMED, np.int64)  #: how late they began, [ns], as a ring

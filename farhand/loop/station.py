@@ -301,7 +301,10 @@ class Station:
         value = self._commanded
         if self._torque_limited:
             fits = self.guard.limit(value, now_ns)
-            self.side.cut = self.guard.cut
+            self.side.cut = cut = self.guard.cut
+            if cut is not None and self._asked.torque is not None and self._asked.gain > 0.0:
+                # what is recorded is what the motors do
+                self._asked.torque += cut
             return fits
         if float(value.dot(value)) < math.inf:
             return True

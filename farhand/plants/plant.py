@@ -142,6 +142,7 @@ class Plant(ABC):
     tick_rate: ClassVar[float | None] = None
     #: why the machine has switched itself off, or None; an attribute or a property
     fault: str | None = None
+    notes: Sequence[str] = ()  #: what its user should know before it moves
     #: the switchable errors of a simulated plant, or None
     imperfections: Imperfections | None = None
     #: standard deviation of the wrench sensor, [N] and [N·m]; NaN where unknown

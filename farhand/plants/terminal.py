@@ -8,6 +8,9 @@ from pathlib import Path
 
 from farhand.errors import FileError
 
+TERMINALS = "/dev/pts/"
+"""Where links of ours lead; others are the user's."""
+
 
 class Terminal:
     """Both ends of a pseudo-terminal, and a symbolic link to the one that clients open.
@@ -27,6 +30,8 @@ class Terminal:
     def __init__(self, link: Path | None = None) -> None:
         if link is not None and link.exists() and not link.is_symlink():
             raise FileError(f"{link} exists and is no link: choose another path for --at")
+        if link is not None and link.is_symlink() and not os.readlink(link).startswith(TERMINALS):
+            raise FileError(f"{link} leads to {os.readlink(link)}: choose another path for --at")
         self.master, self.slave = os.openpty()
         tty.setraw(self.slave)
         self.path, self._link = os.ttyname(self.slave), None

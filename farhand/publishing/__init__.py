@@ -4,6 +4,6 @@ Each destination has a process of its own beside the loop. It reads the telemetr
 does, and gives commands as any other program that attaches to the session.
 """
 
-from farhand.publishing.process import Destination, Publishers, parse_destination
+from farhand.publishing.process import Destination, Publishers, parse_destinations
 
-__all__ = ["Destination", "Publishers", "parse_destination"]
+__all__ = ["Destination", "Publishers", "parse_destinations"]

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import json
-import math
+import os
+import secrets
+import socket
+import threading
+import time
+from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from farhand.console.scene import Kinematics
-from farhand.errors import BadValue, LinkError, Mismatch
+from farhand.errors import LinkError, Mismatch
 from farhand.loop.commands import NAMES, Outcome
 from farhand.publishing.viewer import (
+    PORTS,
+    Allowance,
+    FixedShape,
     MessageViewer,
-    Piece,
     Published,
     arrow_of,
     pieces_of,
@@ -23,8 +32,19 @@ from farhand.publishing.viewer import (
 from farhand.recording.definitions import full_name
 from farhand.recording.topics import Array
 
-PORT = 8765
 SCENE, FORCES = "/scene", "/forces"
+SCENE_PERIOD_NS, NEWCOMER_NS = 5_000_000_000, 500_000_000
+"""How often the shapes are sent again: a viewer that is slow loses messages; and when somebody has
+just come."""
+
+WORKERS = 8
+"""Threads of the SDK. A client that floods holds one of them, until its last request is read; the
+SDK would start one per core."""
+
+TOO_MANY = "too many requests; try again in a second"
+ANNOUNCE_PERIOD_S, ANNOUNCE_TIMEOUT_S = 0.2, 2.0
+MAX_SAID = 10  # refusals that wait to be said
+
 FORCE_RGBA = (0.84, 0.37, 0.0, 1.0)
 
 
@@ -33,14 +53,15 @@ class Foxglove(MessageViewer):
 
     Raises:
         Mismatch: the SDK is not installed.
-        BadValue: the address is not a port.
         LinkError: the port is taken.
     """
 
     def __init__(self, published: Published) -> None:
         super().__init__(published)
         self._foxglove = library()
-        port = _port(published.address)
+        # it would say every message that a viewer sends wrongly or does not take
+        self._foxglove.set_log_level("CRITICAL")
+        port = int(published.address or PORTS["foxglove"])
         self._kinematics = Kinematics(published.scene)
         self._knobs = {knob["path"]: knob["value"] for knob in published.scene["knobs"]}
         self._context = self._foxglove.Context()
@@ -50,7 +71,12 @@ class Foxglove(MessageViewer):
         channel = self._foxglove.channels.SceneUpdateChannel
         self._scene = channel(SCENE, context=self._context)
         self._forces = channel(FORCES, context=self._context)
-        self._robots = self._shapes()
+        self._robots, self._scene_ns, self._newcomer = self._shapes(), 0, False
+        self._allowance = Allowance()
+        self._said: deque[str] = deque(maxlen=MAX_SAID)
+        self._changed: set[str] = set()
+        self._to_announce = threading.Event()
+        os.environ["TOKIO_WORKER_THREADS"] = str(WORKERS)
         capability = self._foxglove.websocket.Capability
         try:
             self._server = self._foxglove.start_server(
@@ -65,6 +91,7 @@ class Foxglove(MessageViewer):
         except (OSError, RuntimeError) as error:
             raise LinkError(f"Foxglove cannot listen at port {port}: {error}") from None
         self.address = f"Foxglove, ws://127.0.0.1:{self._server.port}"
+        threading.Thread(target=self._announce, args=(self._server.port,), daemon=True).start()
 
     def send(self, topic: str, t_ns: int, message: bytes) -> None:
         """Publish a message."""
@@ -74,6 +101,13 @@ class Foxglove(MessageViewer):
         """Publish the bodies' frames and the forces as arrows."""
         super().draw(t_ns, kinematics, forces)
         self._server.broadcast_time(t_ns)
+        while self._said:
+            level = self._foxglove.StatusLevel.Warning
+            self._server.publish_status(self._said.popleft(), level)
+        due = self._scene_ns + (NEWCOMER_NS if self._newcomer else SCENE_PERIOD_NS)
+        if t_ns >= due and self._scene.has_sinks():
+            self._scene_ns, self._newcomer = t_ns, False
+            self._scene.log(self._robots)
         if self._forces.has_sinks():
             entities = [self._arrow(name, kinematics, force) for name, force in forces.items()]
             update = self._foxglove.messages.SceneUpdate(entities=entities)
@@ -81,31 +115,58 @@ class Foxglove(MessageViewer):
 
     def changed(self, path: str, value: Any) -> None:
         """Publish what a parameter is now."""
-        if path in self._knobs:
+        if path in self._knobs and self._knobs[path] != value:
             self._knobs[path] = value
-            self._server.publish_parameter_values(self.parameters([path]))
+            self._changed.add(path)
+            self._to_announce.set()
 
     def close(self) -> None:
         """Stop serving."""
         self._server.stop()
 
-    def draw_robots(self) -> None:
-        """Send the shapes, for somebody who has just come."""
-        self._scene.log(self._robots)
+    def came(self, topic: str) -> None:
+        """Somebody has subscribed."""
+        self._newcomer |= topic == SCENE
 
-    def parameters(self, paths: Sequence[str]) -> list[Any]:
+    def parameters(self, paths: Sequence[str], client: int) -> list[Any]:
         """The parameters asked for; all of them if none is named."""
-        known = [path for path in paths or self._knobs if path in self._knobs]
-        return [self._foxglove.Parameter(path, value=self._knobs[path]) for path in known]
+        return self._values(paths or list(self._knobs)) if self._allowance.take(client) else []
 
-    def set_parameters(self, parameters: Sequence[Any]) -> list[Any]:
-        """Set parameters; what is answered is what they are now."""
+    def set_parameters(self, parameters: Sequence[Any], client: int) -> list[Any]:
+        """Set parameters; the answer is what they are now; the SDK sends it to everybody."""
+        names = [parameter.name for parameter in parameters if parameter.name in self._knobs]
+        if not parameters:
+            with suppress(KeyError):
+                while True:
+                    names.append(self._changed.pop())
+        elif not self._allowance.take(client, len(parameters)):
+            self._changed.update(names)
+            self._to_announce.set()
+            return []
         for parameter in parameters:
             outcome = self._set(parameter.name, parameter.get_value())
             if not outcome.done:
-                level = self._foxglove.StatusLevel.Warning
-                self._server.publish_status(f"{parameter.name}: {outcome}", level)
-        return self.parameters([parameter.name for parameter in parameters])
+                self._said.append(f"{parameter.name}: {outcome}")
+        return self._values(names)
+
+    def _values(self, paths: Sequence[str]) -> list[Any]:
+        known = [path for path in paths if path in self._knobs]
+        return [self._foxglove.Parameter(path, value=self._knobs[path]) for path in known]
+
+    def _announce(self, port: int) -> None:
+        """Let the SDK tell all viewers which parameters were changed elsewhere.
+
+        Its own call for that waits for a lock while it holds Python's; a viewer that subscribes
+        holds that lock and waits for Python's. The answer to setting is sent to all without
+        Python's lock: so this is a client that sets nothing.
+        """
+        while self._to_announce.wait():
+            self._to_announce.clear()
+            try:
+                _send_once(port, json.dumps({"op": "setParameters", "parameters": []}).encode())
+            except OSError:
+                self._to_announce.set()
+            time.sleep(ANNOUNCE_PERIOD_S)
 
     def _set(self, path: str, value: Any) -> Outcome:
         if path not in self._knobs:
@@ -131,7 +192,9 @@ class Foxglove(MessageViewer):
             return self._foxglove.MessageSchema(encoding="json", schema=kept)
 
         def answer(request: Any) -> bytes:
-            outcome = self.published.door.command(command)
+            outcome = Outcome.refused(TOO_MANY)
+            if command == "stop" or self._allowance.take(request.client_id):
+                outcome = self.published.door.command(command)
             return json.dumps({"success": outcome.done, "message": outcome.text}).encode()
 
         described = self._foxglove.ServiceSchema(
@@ -152,7 +215,7 @@ class Foxglove(MessageViewer):
         ]
         return messages.SceneUpdate(entities=drawn)
 
-    def _triangles(self, piece: Piece) -> Any:
+    def _triangles(self, piece: FixedShape) -> Any:
         messages = self._foxglove.messages
         points = [messages.Point3(x=x, y=y, z=z) for x, y, z in piece.vertices.tolist()]
         return messages.TriangleListPrimitive(
@@ -191,22 +254,45 @@ class Foxglove(MessageViewer):
 def _listener(viewer: Foxglove, base: type) -> Any:
     """What the server calls, from threads of its own; the SDK's base class ignores the rest."""
 
-    class Listener(base):
+    class FoxgloveListener(base):
         def on_subscribe(self, client: Any, channel: Any) -> None:
-            if channel.topic == SCENE:
-                viewer.draw_robots()
+            viewer.came(channel.topic)
 
         def on_get_parameters(
             self, client: Any, param_names: list[str], request_id: str | None = None
         ) -> list[Any]:
-            return viewer.parameters(param_names)
+            return viewer.parameters(param_names, client.id)
 
         def on_set_parameters(
             self, client: Any, parameters: list[Any], request_id: str | None = None
         ) -> list[Any]:
-            return viewer.set_parameters(parameters)
+            return viewer.set_parameters(parameters, client.id)
 
-    return Listener()
+    return FoxgloveListener()
+
+
+def _send_once(port: int, text: bytes) -> None:
+    """Connect to a server on this machine, send it a short text, and leave.
+
+    Raises:
+        OSError: it does not answer.
+    """
+    key = base64.b64encode(secrets.token_bytes(16)).decode()
+    hello = (
+        f"GET / HTTP/1.1\r\nHost: localhost:{port}\r\nUpgrade: websocket\r\n"
+        f"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
+        "Sec-WebSocket-Protocol: foxglove.sdk.v1\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", port), ANNOUNCE_TIMEOUT_S) as line:
+        line.settimeout(ANNOUNCE_TIMEOUT_S)
+        line.sendall(hello.encode())
+        if not line.recv(4096).startswith(b"HTTP/1.1 101"):
+            raise OSError("no WebSocket")
+        # final, text and close; masked with zeros
+        line.sendall(bytes([0x81, 0x80 | len(text)]) + bytes(4) + text + b"\x88\x80" + bytes(4))
+        # the server reads no more of a client that is gone
+        while line.recv(65536):
+            pass
 
 
 def library() -> Any:
@@ -222,12 +308,5 @@ def library() -> Any:
         import foxglove.websocket
     except ImportError:
         install = "pip install 'farhand[foxglove]'"
-        raise Mismatch(f"--publish foxglove needs the package foxglove-sdk: {install}") from None
+        raise Mismatch(f"it needs the package foxglove-sdk: {install}") from None
     return foxglove
-
-
-def _port(address: str) -> int:
-    number = float(address) if address.isdecimal() else math.nan if address else PORT
-    if not 0 <= number <= 65535:
-        raise BadValue(f"--publish foxglove:{address}: not a port, 0 to 65535")
-    return int(number)

@@ -21,13 +21,14 @@ from farhand.console.scene import Kinematics, Scene
 from farhand.errors import BadValue, FarhandError, UnknownName
 from farhand.loop.interrupts import ignoring_interrupts
 from farhand.loop.telemetry import Reader
-from farhand.publishing.viewer import Door, Published, Status, Viewer
+from farhand.publishing.viewer import PORTS, Published, SessionAccess, Status, Viewer
 
 VIEWERS = {
     "ros2": "farhand.publishing.ros2:Ros2",
     "foxglove": "farhand.publishing.foxglove:Foxglove",
-    "rerun": "farhand.publishing.rerun:Rerun",
+    "rerun": "farhand.publishing.rerun:RerunViewer",
 }
+ROUTER_PORT = 7447  # of rmw_zenoh
 DEFAULT_RATE = 100.0  # [Hz], of every topic
 START_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 5.0
@@ -49,12 +50,46 @@ class Destination:
         return f"{self.kind}:{self.address}" if self.address else self.kind
 
 
-def parse_destination(text: str) -> Destination:
-    """A destination as typed: ``ros2``, ``ros2://HOST:PORT``, ``foxglove:PORT``, ``rerun:PORT``."""
-    kind, _, address = text.partition(":")
-    if kind not in VIEWERS:
-        raise UnknownName("place to publish", kind, VIEWERS)
-    return Destination(kind, address.removeprefix("//"))
+def parse_destinations(texts: Iterable[str]) -> list[Destination]:
+    """Destinations as typed: ``ros2``, ``ros2://HOST:PORT``, ``foxglove:PORT``, ``rerun:PORT``.
+
+    Raises:
+        UnknownName: one is of no known kind.
+        BadValue: one has an address that is not a port, or comes twice.
+    """
+    found: list[Destination] = []
+    for text in texts:
+        kind, _, address = text.partition(":")
+        address = address.removeprefix("//")
+        if kind not in VIEWERS:
+            raise UnknownName("place to publish", kind, VIEWERS)
+        if kind == "ros2":
+            address = _router(text, address)
+        elif not _is_port(address or "1"):
+            raise BadValue(f"--publish {text}: {address!r} is not a port, 1 to 65535")
+        if Destination(kind, address) in found:
+            raise BadValue(f"--publish {text} is given twice; leave out one of them")
+        found.append(Destination(kind, address))
+        ports = [int(one.address or PORTS[one.kind]) for one in found if one.kind in PORTS]
+        if len(set(ports)) < len(ports):
+            raise BadValue(f"--publish {text}: another --publish listens at that port already")
+    return found
+
+
+def _router(text: str, address: str) -> str:
+    """A router as ``HOST:PORT``; an address with a slash is Zenoh's own way to write one."""
+    host, colon, port = address.rpartition(":")
+    if not address or "/" in address:
+        return address
+    if not colon:
+        return f"{address}:{ROUTER_PORT}"
+    if not host or not _is_port(port):
+        raise BadValue(f"--publish {text}: {address!r} is not a router such as robot:{ROUTER_PORT}")
+    return address
+
+
+def _is_port(text: str) -> bool:
+    return text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= 65535
 
 
 @dataclass(frozen=True)
@@ -119,6 +154,11 @@ class Publishers:
             self.close()
             raise
 
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the publishers, in the order of the destinations."""
+        return [process.pid for _, process in self._processes]
+
     def ended(self) -> list[str]:
         """The publishers that are no longer there."""
         return [str(where) for where, process in self._processes if not process.is_alive()]
@@ -140,13 +180,14 @@ class Publishers:
 
 
 def _first_word(destination: Destination, line: Connection) -> str:
+    if not line.poll(START_TIMEOUT_S):
+        raise BadValue(f"--publish {destination}: it did not start in {START_TIMEOUT_S:g} s")
+    started, text = False, "its process ended before it had started"
     with suppress(EOFError, OSError):
-        if line.poll(START_TIMEOUT_S):
-            started, text = line.recv()
-            if started:
-                return str(text)
-            raise BadValue(f"--publish {destination}: {text}")
-    raise BadValue(f"--publish {destination}: it did not start in {START_TIMEOUT_S:g} s")
+        started, text = line.recv()
+    if not started:
+        raise BadValue(f"--publish {destination}: {text}")
+    return str(text)
 
 
 def _publish(order: _Order, line: Connection) -> None:
@@ -159,7 +200,7 @@ def _publish(order: _Order, line: Connection) -> None:
     try:
         module, _, name = VIEWERS[order.destination.kind].partition(":")
         reader = Reader(order.ring_path)
-        door = Door(order.session, order.drive)
+        door = SessionAccess(order.session, order.drive)
         made: type[Viewer] = getattr(importlib.import_module(module), name)
         published = Published(
             reader.header, order.scene, door, order.destination.address, order.rate

@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import Any
 
 import numpy as np
 
 from farhand.console.scene import Kinematics
-from farhand.errors import BadValue, LinkError, Mismatch
+from farhand.errors import LinkError, Mismatch
 from farhand.loop.telemetry import columns
-from farhand.publishing.viewer import Published, Times, Viewer, arrow_of, body_frames, pieces_of
+from farhand.publishing.viewer import (
+    PORTS,
+    Published,
+    Times,
+    Viewer,
+    arrow_of,
+    body_frames,
+    pieces_of,
+)
 from farhand.recording.topics import Array
 
-PORT = 9876
 TIMELINE = "time"
 PLOTTED = ("error", "wrench_measured_in_world", "q")
 """Signals that the first layout plots, where a stream has them."""
 
 
-class Rerun(Viewer):
+class RerunViewer(Viewer):
     """A gRPC server that the Rerun viewer connects to; started beside it where there is a screen.
 
     Raises:
         Mismatch: the SDK is not installed.
-        BadValue: the address is not a port.
         LinkError: the port is taken.
     """
 
     def __init__(self, published: Published) -> None:
         self._rerun, blueprint = library()
         self.published = published
-        if not (published.address or "0").isdecimal():
-            raise BadValue(f"--publish rerun:{published.address}: not a port, 1 to 65535")
-        port = int(published.address or PORT)
+        port = int(published.address or PORTS["rerun"])
         self._columns: dict[str, dict[str, tuple[slice, Any]]] = {}
         self._every: dict[str, int] = {}
         self._seen: dict[str, int] = {}
@@ -45,6 +50,7 @@ class Rerun(Viewer):
             self._seen[name] = 0
         self._bodies = body_frames(published.scene)
         rr = self._rerun
+        _check_port(port)
         rr.init("farhand", recording_id=f"farhand-{os.getppid()}")
         try:
             layout = self._layout(blueprint)
@@ -88,7 +94,7 @@ class Rerun(Viewer):
             rr.log(f"world/{frame}", place)
         for robot, force in forces.items():
             arrow = arrow_of(force, self.published.scene)
-            path = f"world/force on {robot}"
+            path = f"world/force_on_{robot}"
             if arrow is None:
                 rr.log(path, rr.Clear(recursive=False))
             else:
@@ -143,6 +149,14 @@ class Rerun(Viewer):
         )
 
 
+def _check_port(port: int) -> None:
+    """Refuse a port that is taken: the SDK would go on, and nobody could connect."""
+    try:
+        socket.create_server(("", port)).close()
+    except OSError as error:
+        raise LinkError(f"Rerun cannot listen at port {port}: {error.strerror}") from None
+
+
 def library() -> Any:
     """The SDK and its module for layouts.
 
@@ -154,5 +168,5 @@ def library() -> Any:
         import rerun.blueprint
     except ImportError:
         install = "pip install 'farhand[rerun]'"
-        raise Mismatch(f"--publish rerun needs the package rerun-sdk: {install}") from None
+        raise Mismatch(f"it needs the package rerun-sdk: {install}") from None
     return rerun, rerun.blueprint

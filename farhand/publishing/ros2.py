@@ -12,7 +12,10 @@ import os
 import re
 import secrets
 import struct
+import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from farhand.errors import BadValue, FarhandError, LinkError, Mismatch
@@ -29,7 +32,8 @@ TRIGGER = "std_srvs::srv::dds_::Trigger_"
 TRIGGER_HASH = "RIHS01_eeff2cd6fa5ad9d27cdf4dec64818317839b62f212a91e6b5304b634b2062c5f"
 """A service without a question; it answers whether it was done, and a text."""
 
-QOS = "::,10:,:,:,,"  # reliable, volatile, the last ten
+DEPTH, END_TIMEOUT_S = 10, 2.0
+QOS = f"::,{DEPTH}:,:,:,,"  # reliable, volatile, the last ten
 
 
 class Ros2(MessageViewer):
@@ -56,6 +60,7 @@ class Ros2(MessageViewer):
         self._sent: dict[str, int] = {}
         self._publishers: dict[str, Any] = {}
         self._declared: list[Any] = []
+        self._listeners: list[threading.Thread] = []
         self._token("NN")
         for name, (kind, text) in self.topics.items():
             self._publisher(name, kind, text)
@@ -78,6 +83,9 @@ class Ros2(MessageViewer):
     def close(self) -> None:
         """Leave the graph."""
         self._session.close()
+        # Python must not end while one of them is in the library
+        for listener in self._listeners:
+            listener.join(END_TIMEOUT_S)
 
     def _open(self, address: str) -> None:
         """Connect to the router; where there is none on this machine, be it."""
@@ -141,7 +149,7 @@ class Ros2(MessageViewer):
                 self._say(name, outcome)
 
         key = self._key(name, dds_name(kind), hash_)
-        self._declared.append(self._session.declare_subscriber(key, take))
+        self._listen(name, self._session.declare_subscriber(key, self._channel()), take)
 
     def _service(self, name: str, command: str) -> None:
         self._token("SS", name, TRIGGER, TRIGGER_HASH)
@@ -159,10 +167,36 @@ class Ros2(MessageViewer):
             if not outcome.done:
                 self._say(name, outcome)
 
-        self._declared.append(self._session.declare_queryable(key, answer, complete=True))
+        declared = self._session.declare_queryable(key, self._channel(), complete=True)
+        self._listen(name, declared, answer)
+
+    def _channel(self) -> Any:
+        """The last ones that wait; a callback's own queue has no end."""
+        return self._zenoh.handlers.RingChannel(DEPTH)
+
+    def _listen(self, name: str, declared: Any, act: Callable[[Any], None]) -> None:
+        """Act on one after the other, in a thread of its own."""
+        self._declared.append(declared)
+
+        def go_on() -> None:
+            # it ends with the session
+            with suppress(self._zenoh.ZError):
+                for one in declared:
+                    try:
+                        act(one)
+                    except Exception as error:
+                        # one stranger's nonsense does not silence the others
+                        self._say(name, Outcome.refused(str(error)))
+                    # while it is kept, whoever called waits for more answers
+                    del one
+
+        self._listeners.append(threading.Thread(target=go_on, daemon=True))
+        self._listeners[-1].start()
 
     def _say(self, name: str, outcome: Outcome) -> None:
-        self.event(time.time_ns(), "refused", f"{name}: {outcome}", {})
+        # the session may have been closed meanwhile
+        with suppress(self._zenoh.ZError):
+            self.event(time.time_ns(), "refused", f"{name}: {outcome}", {})
 
     def _command(self, message: CdrReader) -> Outcome:
         return self.published.door.command(message.string())

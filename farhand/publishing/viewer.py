@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,9 @@ Times = NDArray[np.int64]
 Status = tuple[int, str, str, dict[str, str]]
 """One line of diagnostics: level (0 well, 1 warning, 2 error), name, message, values."""
 
+PORTS = {"foxglove": 8765, "rerun": 9876}
+"""Where each destination listens unless the user names another port."""
+
 WATCH_ONLY = "this session is published to watch and to stop; --publish-drive lets others drive"
 DIAGNOSTICS_TOPIC = "/diagnostics"
 REMARKS = {
@@ -36,12 +40,14 @@ REMARKS = {
 }
 """Topics about the session itself, and their types."""
 
+REQUESTS_PER_S = 100.0  # of one client
+MAX_CLIENTS = 100  # of whom an allowance is kept
 LEVELS = {"trip": 40, "lost": 30}  # of a log; 20 for the rest
 MAX_ARROW_M = 1.0  # a crash must not send an arrow through the roof
 WALL_RGBA = (0.8, 0.47, 0.65, 0.5)
 
 
-class Door:
+class SessionAccess:
     """The way into a session: anybody may stop it, and drive it only if that is allowed.
 
     Args:
@@ -89,13 +95,32 @@ class Door:
             return Outcome.refused(str(error))
 
 
+class Allowance:
+    """Some requests per second for each client, with a second's worth at once."""
+
+    def __init__(self, rate: float = REQUESTS_PER_S) -> None:
+        self._rate = rate
+        self._due: dict[int, float] = {}
+
+    def take(self, client: int, count: int = 1) -> bool:
+        """Whether a client may make this many requests now."""
+        now = time.monotonic()
+        due = max(self._due.get(client, 0.0), now - 1.0) + count / self._rate
+        if due > now:
+            return False
+        if len(self._due) >= MAX_CLIENTS:
+            self._due.clear()
+        self._due[client] = due
+        return True
+
+
 @dataclass(frozen=True)
 class Published:
     """What a viewer is made from."""
 
     header: dict[str, Any]  # of the telemetry ring
     scene: Scene
-    door: Door
+    door: SessionAccess
     address: str  # where to publish, as the user wrote it; empty for the usual place
     rate: float  # of every topic at most, [Hz]
 
@@ -197,7 +222,7 @@ class MessageViewer(Viewer):
 
 
 @dataclass(frozen=True)
-class Piece:
+class FixedShape:
     """A shape that is fixed to a body."""
 
     frame: str  # of the body, as :func:`body_frames` has it; ``world`` for what stands still
@@ -206,21 +231,21 @@ class Piece:
     rgba: tuple[float, ...]
 
 
-def pieces_of(kinematics: Kinematics, scene: Scene) -> list[Piece]:
+def pieces_of(kinematics: Kinematics, scene: Scene) -> list[FixedShape]:
     """Everything solid there is to draw: the robots, what is fixed, and walls."""
     frames = dict(body_frames(scene)) | {0: "world"}
     geoms = [geom for robot in scene["robots"] for geom in robot["geoms"]] + scene["fixed"]
-    found: list[Piece] = []
+    found: list[FixedShape] = []
     for geom in geoms:
         mesh = mesh_of(geom, kinematics.model)
         if mesh is not None:
-            found.append(Piece(frames[geom["body"]], *mesh, tuple(geom["rgba"])))
+            found.append(FixedShape(frames[geom["body"]], *mesh, tuple(geom["rgba"])))
     for thing in scene["things"]:
         if thing["kind"] == "wall" and thing["present"]:
             wall = _wall(thing["point"], thing["normal"], thing["size"])
             mesh = mesh_of(wall, kinematics.model)
             assert mesh is not None
-            found.append(Piece("world", *mesh, WALL_RGBA))
+            found.append(FixedShape("world", *mesh, WALL_RGBA))
     return found
 
 

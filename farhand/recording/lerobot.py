@@ -129,6 +129,11 @@ def export_lerobot(
     features = {name: f for name, f in columns.items() if not np.isnan(f.values).all()}
     unmeasured = {name: f.source for name, f in columns.items() if name not in features}
     notes = list(_notes(features, unmeasured, policy, station))
+    for one, _, _ in cut:
+        lost = [event.text for event in one.happened if event.kind == "lost"]
+        if lost:
+            held = "frames there hold what was before"
+            notes.append(f"{one.path.name} has holes ({len(lost)}, such as: {lost[0]}); {held}")
     indexes = _indexes(lengths, fps)
     with new_folder(folder) as part:
         for sub in ("data/chunk-000", "meta/episodes/chunk-000"):
@@ -183,7 +188,8 @@ def episode_spans(recording: Recording, kind: str) -> list[tuple[int, int]]:
         if event.text.endswith(" engaged"):
             since = event.time_ns
         elif since is not None:
-            spans.append((since, event.time_ns))
+            # at that time it is parted, and the leader wants nothing any more
+            spans.append((since, event.time_ns - 1))
             since = None
     return [*spans, (since, whole[1])] if since is not None else spans
 

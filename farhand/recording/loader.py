@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from farhand.errors import BadValue, FileError, UnknownName
 from farhand.recording.cdr import PREFIX, read_event, record_type
 from farhand.recording.recorder import ENDED, EVENTS_TOPIC, FORMAT, IN_ORDER, METADATA_NAME
-from farhand.recording.scan import UNREADABLE, Found, messages, scan
+from farhand.recording.scan import UNREADABLE, ScannedFile, messages, scan
 
 Array = NDArray[np.float64]
 
@@ -148,7 +148,7 @@ def load(path: str | Path) -> Recording:
     return Recording(path, streams, happened, metadata, files, complete)
 
 
-def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[int, RecordedTopic]]:
+def described(path: Path, found: ScannedFile) -> tuple[dict[str, Any], dict[int, RecordedTopic]]:
     """Metadata of a recording, and its topics by channel.
 
     Raises:
@@ -201,7 +201,7 @@ def _one_line_errors(path: Path) -> Iterator[None]:
         raise FileError(f"{path} is damaged: {reason[:120]}; {hint}") from None
 
 
-def _read(found: Found, topics: dict[int, RecordedTopic]) -> list[RecordedEvent]:
+def _read(found: ScannedFile, topics: dict[int, RecordedTopic]) -> list[RecordedEvent]:
     """Read all messages; those of the topics go there, and the events come back."""
     happened: list[RecordedEvent] = []
     kinds = {key: topic.kind for key, topic in topics.items()}

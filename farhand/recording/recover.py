@@ -15,7 +15,7 @@ from farhand.files import real_file
 from farhand.recording.growing import GrowingFile
 from farhand.recording.loader import described
 from farhand.recording.recorder import END_NAME, ENDED, IN_ORDER, METADATA_NAME
-from farhand.recording.scan import UNREADABLE, Chunk, Found, messages, scan
+from farhand.recording.scan import UNREADABLE, Chunk, ScannedFile, messages, scan
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def recover(source: Path, destination: Path) -> Recovered:
     return saved
 
 
-def _repair(source: Path, found: Found) -> dict[int, int | None]:
+def _repair(source: Path, found: ScannedFile) -> dict[int, int | None]:
     """Make sure that the new file will describe its channels and streams.
 
     Returns:
@@ -106,7 +106,7 @@ def _hopeless(source: Path, where: str) -> FileError:
     return FileError(f"{source} is damaged where it {where}: nothing can be saved")
 
 
-def _account(destination: Path, found: Found, counts: list[int | None]) -> Recovered:
+def _account(destination: Path, found: ScannedFile, counts: list[int | None]) -> Recovered:
     """What was saved and what is missing."""
     kept = [count for count in counts if count is not None]
     damaged = len(counts) - len(kept)
@@ -125,7 +125,7 @@ def _account(destination: Path, found: Found, counts: list[int | None]) -> Recov
     return Recovered(destination, sum(kept), damaged, found.unread, altered, ended)
 
 
-def _end(found: Found, saved: Recovered) -> dict[str, str]:
+def _end(found: ScannedFile, saved: Recovered) -> dict[str, str]:
     """The last metadata: those of the old file, with how it ended and that it was recovered."""
     counts = {"messages": saved.messages, "damaged": saved.damaged, "unread_bytes": saved.unread}
     recovered = json.dumps(counts | {"altered": saved.altered})

@@ -158,7 +158,7 @@ def _alike(records: bytes, place: int, kind: np.dtype[Any], channel: int) -> int
 
 
 @dataclass
-class Found:
+class ScannedFile:
     """What is in a file."""
 
     schemas: dict[int, Schema] = field(default_factory=dict)  # by id
@@ -190,12 +190,12 @@ class _Summary:
     """What follows the data of a finished file."""
 
     end: int  # where the data end, [bytes]
-    head: Found = field(default_factory=Found)  # schemas and channels
+    head: ScannedFile = field(default_factory=ScannedFile)  # schemas and channels
     # where chunks, metadata and attachments begin, in order, [bytes]
     starts: list[int] = field(default_factory=list)
 
 
-def scan(path: Path, salvage: bool = False) -> Found:
+def scan(path: Path, salvage: bool = False) -> ScannedFile:
     """Read a file.
 
     Args:
@@ -210,7 +210,7 @@ def scan(path: Path, salvage: bool = False) -> Found:
         if bytes(content[:5]) == MAGIC[:5]:
             raise FileError(f"{path} is cut off, or an MCAP file of another major version")
         raise FileError(f"{path} is not an MCAP file")
-    found = Found()
+    found = ScannedFile()
     try:
         summary = _summary(content)
         found.indexed = summary is not None
@@ -274,7 +274,7 @@ def _summary(content: memoryview) -> _Summary | None:
     return summary
 
 
-def _walk(content: memoryview, found: Found, summary: _Summary | None, salvage: bool) -> None:
+def _walk(content: memoryview, found: ScannedFile, summary: _Summary | None, salvage: bool) -> None:
     """Read record after record until the end of the data, where the rest of the file begins."""
     place, starts = len(MAGIC), summary.starts if summary else []
     rest = len(content) - _END_SIZE - len(FOOT) if summary is None else summary.end
@@ -309,7 +309,7 @@ def _head(content: memoryview, place: int) -> tuple[int, int]:
     return opcode, place + HEAD.size + length
 
 
-def _take(opcode: int, content: memoryview, place: int, end: int, found: Found) -> None:
+def _take(opcode: int, content: memoryview, place: int, end: int, found: ScannedFile) -> None:
     """Add the record at a place of the data."""
     known = opcode in _DATA
     if opcode == Opcode.MESSAGE:
@@ -352,7 +352,7 @@ def _parse(opcode: int, content: memoryview, place: int, end: int) -> McapRecord
     return record
 
 
-def _resume(content: memoryview, place: int, starts: list[int], found: Found) -> int:
+def _resume(content: memoryview, place: int, starts: list[int], found: ScannedFile) -> int:
     """Where to go on after the damaged record at a place; keeps a chunk with a wrong head."""
     chunk = _good_chunk(content, place)
     if chunk is not None:

@@ -24,7 +24,7 @@ from farhand.report.figures import (
 )
 from farhand.report.numbers import number
 from farhand.report.output import say, show_table
-from farhand.report.page import Cell, ReportPage
+from farhand.report.page import ReportPage, TableCell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +113,7 @@ def _of_joints(rows: list[Row]) -> bool:
     return any(JOINTS.of(row) is not None for row in _measured(rows))
 
 
-class End(NamedTuple):
+class CurveEnd(NamedTuple):
     """How a curve ends."""
 
     law: str
@@ -197,12 +197,12 @@ def impedance_figure(rows: list[Row], style: str) -> Figure:
         (axes[0], "free", "shaken", "|F/x|/ω² of the free handle [kg]", masses, _lightest(rows)),
         (axes[1], "soft", ON_SPRING, "|F/x| against a spring [N/m]", [1.0] * 99, _softest(rows)),
     ):
-        ends: list[End] = []
+        ends: list[CurveEnd] = []
         for row, look in zip(rows, LOOKS * len(rows), strict=False):
             sizes = [nan if size is None else size for size in row["impedance"][kind]]
             sizes = [size * factor for size, factor in zip(sizes, factors, strict=False)]
             ax.plot(frequencies, sizes, **look)
-            ends.append(End(row["law"], look["color"], sizes[-1], task in row["stops"]))
+            ends.append(CurveEnd(row["law"], look["color"], sizes[-1], task in row["stops"]))
         if kind == "soft":
             ax.axhline(500.0, color=DARK, lw=0.8, zorder=0)
             ax.annotate("500 N/m", (frequencies[0], 500.0), (0, 3), textcoords="offset points")
@@ -227,7 +227,7 @@ def delay_figure(rows: list[Row], style: str) -> Figure:
         (axes[0], error, f"free-motion error{of}, rms [{error.unit}]", _closest(rows, error)),
         (axes[1], press, f"hard contact {kind} [{press.unit}]", _hardest(rows, press)),
     ):
-        ends: list[End] = []
+        ends: list[CurveEnd] = []
         laws = dict.fromkeys(row["law"] for row in rows)
         for law, look in zip(laws, LOOKS * len(laws), strict=False):
             mine = sorted((row for row in rows if row["law"] == law), key=lambda r: r["delay"])
@@ -240,7 +240,7 @@ def delay_figure(rows: list[Row], style: str) -> Figure:
                 if stop is not None:
                     side = "right" if 2.0 * delay > delays[0] + delays[-1] else "left"
                     _cross(ax, (delay, height), look["color"], f"{stop['time']:.1f} s", side)
-            end = End(law, look["color"], values[-1], stops[mine[-1]["delay"]] is not None)
+            end = CurveEnd(law, look["color"], values[-1], stops[mine[-1]["delay"]] is not None)
             ends.append(end._replace(height=height if any(stops.values()) else 1.0))
         if column is error:
             plain_log_axis(ax)
@@ -274,7 +274,7 @@ def _two_panels(style: str) -> tuple[Figure, Any]:
     return figure, figure.subplots(rows, 3 - rows, gridspec_kw=room)
 
 
-def _finish(ax: Axes, title: str, ends: list[End], style: str) -> None:
+def _finish(ax: Axes, title: str, ends: list[CurveEnd], style: str) -> None:
     """Room for the crosses, the finding above, and at the right every law or that it stopped."""
     low, high = ax.get_ylim()
     lowest = min(end.height for end in ends)
@@ -374,9 +374,9 @@ def _stops(rows: list[Row]) -> Iterator[tuple[str, float, str, str, str, str]]:
             yield row["law"], row["delay"], TASKS[task], when, stop["where"], stop["reason"]
 
 
-def _cell(column: Column, row: Row) -> Cell:
+def _cell(column: Column, row: Row) -> TableCell:
     look = "stopped" if column.task in row["stops"] else "number"
-    return Cell(column.text(row), look)
+    return TableCell(column.text(row), look)
 
 
 def _measured(rows: list[Row]) -> list[Row]:

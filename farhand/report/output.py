@@ -94,11 +94,21 @@ def check_file(path: Path | None) -> None:
         raise FileError(f"cannot write {path}: permission denied")
 
 
-def check_files(*written: Path | None, read: Iterable[Path]) -> None:
-    """:func:`check_file` for each; refuse one that is also read or written twice."""
+def check_files(
+    *written: Path | None, read: Iterable[Path] = (), report: Path | None = None
+) -> None:
+    """:func:`check_file` for each; refuse one that is also read or written twice.
+
+    Args:
+        written: files of results.
+        read: files that the command reads.
+        report: the folder of a page; see :func:`check_folder`.
+    """
     from farhand.files import is_stream
 
-    taken = {os.path.realpath(path) for path in read}
+    check_folder(report)
+    pages = [] if report is None else [report, report / "index.html"]
+    taken = {os.path.realpath(path) for path in (*read, *pages)}
     for path in written:
         check_file(path)
         if path is None or path == DASH or is_stream(path):

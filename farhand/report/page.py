@@ -59,7 +59,7 @@ img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem;
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """Text of a table with its look: ``"number"`` stands to the right, ``"stopped"`` is red."""
 
     text: str
@@ -143,7 +143,7 @@ class ReportPage:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, Cell):
+    if isinstance(value, TableCell):
         return f'<td class="{value.look}">{escape(value.text)}</td>'
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"

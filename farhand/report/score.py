@@ -32,8 +32,8 @@ def share(rows: Sequence[Row], what: str = "success") -> tuple[float, float, flo
     p = sum(bool(row[what]) for row in rows) / n
     middle = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
     half = Z / (1 + Z * Z / n) * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
-    # rounding may put a bound past what it bounds
-    return p, min(p, middle - half), max(p, middle + half)
+    # rounding may put a bound past what it bounds, or below zero
+    return p, max(0.0, min(p, middle - half)), max(p, middle + half)
 
 
 def spread(rows: Sequence[Row], what: str) -> tuple[float, float, float]:
@@ -50,9 +50,11 @@ def show_score(rows: Sequence[Row]) -> None:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for header in ("law", "trials", "done", "95 %", "damaged", "stopped", "peak [N]", "time [s]"):
-        table.add_column(header, justify="left" if header == "law" else "right")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    names = ("law", "trials", "done\n%", "95 %", "damaged\n%", "stopped\n%", "peak\nN", "time\ns")
+    for header in names:
+        justify: Any = "left" if header == "law" else "right"
+        table.add_column(header, justify=justify, no_wrap=True)
     played = [row for row in rows if "refused" not in row]
     for law in dict.fromkeys(row["law"] for row in played):
         mine = [row for row in played if row["law"] == law]
@@ -61,16 +63,16 @@ def show_score(rows: Sequence[Row]) -> None:
         table.add_row(
             law,
             str(len(mine)),
-            f"{100 * p:.0f} %",
+            f"{100 * p:.0f}",
             f"{100 * low:.0f} to {100 * high:.0f}",
-            f"{100 * share(mine, 'damaged')[0]:.0f} %",
-            f"{100 * share(mine, 'stopped')[0]:.0f} %",
+            f"{100 * share(mine, 'damaged')[0]:.0f}",
+            f"{100 * share(mine, 'stopped')[0]:.0f}",
             number(spread(mine, "peak_force")[0]),
             number(spread(finished, "time")[0]) if finished else "–",
         )
     show_table(table)
     for law, reason in dict.fromkeys((r["law"], r["refused"]) for r in rows if "refused" in r):
-        say(f"{law}: {reason}", style="dim")
+        say(f"{law} was not played: {reason}", style="dim")
 
 
 def write_score(

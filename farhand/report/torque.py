@@ -33,19 +33,17 @@ _MUST_MEND = ("scale", "sign", "swapped", "delay")
 
 def sentence(floor: NoiseFloor) -> str:
     """The number that a person understands."""
-    forward, sideways, up = (f"{value:.2g}" for value in floor.force)
+    forward, sideways, up = (number(value, 2) for value in floor.force)
     return f"you will feel contacts above {sideways} N sideways, {forward} N forward and {up} N up"
 
 
 def verdicts(result: TorqueCheck, floors: Floors) -> list[tuple[str, str]]:
     """What each kind of law can do with these torques."""
-    mend = [one for one in result.findings if one.kind in _MUST_MEND]
-    after = floors["fitted model"]
+    mend, after = to_mend(result), floors["fitted model"]
     rows = []
     for law in ("four-channel-sensorless", "position-force"):
         if mend:
-            kinds = ", ".join(dict.fromkeys(one.kind for one in mend))
-            answer = f"no, as the readings are: mend {kinds} first"
+            answer = f"no, as the readings are: mend {mend} first"
         else:
             start = floors.get("data sheet", after)
             answer = f"{_grade(start)} with the robot's file, {_grade(after)} with a fitted model"
@@ -58,10 +56,16 @@ def verdicts(result: TorqueCheck, floors: Floors) -> list[tuple[str, str]]:
     return rows
 
 
+def to_mend(result: TorqueCheck) -> str:
+    """What is wrong with the readings themselves, which no model puts right; empty if nothing."""
+    kinds = (one.kind for one in result.findings if one.kind in _MUST_MEND)
+    return ", ".join(dict.fromkeys(kinds))
+
+
 def _grade(floor: NoiseFloor) -> str:
     worst = float(floor.force.max())
     word = "good" if worst <= GOOD_N else "usable" if worst <= USABLE_N else "too coarse"
-    return f"{word} (floor {worst:.2g} N)"
+    return f"{word} (floor {number(worst, 2)} N)"
 
 
 def check_json(result: TorqueCheck, floors: Floors) -> dict[str, Any]:
@@ -82,16 +86,22 @@ def check_json(result: TorqueCheck, floors: Floors) -> dict[str, Any]:
 def show(result: TorqueCheck, floors: Floors) -> None:
     """Print the check."""
     say(f"{result.log.name}: torque of {result.robot.name}", style="bold")
-    for one in result.findings:
-        say(f"  wrong: {one.text}")
-    if not result.findings:
-        say("  nothing wrong was found")
+    show_findings(result)
     show_table(joint_table(result))
     show_values("the arm", arm_rows(result, floors))
     show_values("laws", verdicts(result, floors))
     for line in result.open_questions():
         note(f"cannot be identified from this log: {line}")
-    say(f"{sentence(floors['fitted model'])} (with a fitted model)")
+    mended = f", once {to_mend(result)} is mended" if to_mend(result) else ""
+    say(f"{sentence(floors['fitted model'])} (with a model from farhand torque fit{mended})")
+
+
+def show_findings(result: TorqueCheck) -> None:
+    """Print what is wrong."""
+    for one in result.findings:
+        say(f"  wrong: {one.text}")
+    if not result.findings:
+        say("  nothing wrong was found")
 
 
 def joint_table(result: TorqueCheck) -> Table:
@@ -100,10 +110,9 @@ def joint_table(result: TorqueCheck) -> Table:
 
     current = result.log.kind == "current"
     table = Table(box=None, header_style="bold")
-    unit = "A/(N·m)" if current else "-"
     for heading in (
         "joint",
-        f"scale\n{unit}",
+        "scale\nA/(N·m)" if current else "scale",
         f"offset\n{'A' if current else 'N·m'}",
         "delay\nms",
         "dry friction\nN·m",
@@ -112,7 +121,8 @@ def joint_table(result: TorqueCheck) -> Table:
         "left over\nN·m",
         "hold-out\nN·m",
     ):
-        table.add_column(heading, justify="left" if heading == "joint" else "right")
+        justify: Any = "left" if heading == "joint" else "right"
+        table.add_column(heading, justify=justify, no_wrap=True)
     for joint in result.joints:
         table.add_row(
             joint.name,
@@ -134,7 +144,9 @@ def spread(one: Estimate, factor: float = 1.0) -> str:
         return "unknown"
     half = 0.5 * factor * (one.high - one.low)
     decimals = max(0, 1 - int(np.floor(np.log10(max(half, 1e-12)))))
-    return f"{factor * one.value:.{decimals}f} ± {half:.{decimals}f}"
+    # no minus before a zero
+    value = round(factor * one.value, decimals) + 0.0
+    return f"{value:.{decimals}f} ± {half:.{decimals}f}"
 
 
 def arm_rows(result: TorqueCheck, floors: Floors) -> list[tuple[str, str]]:
@@ -149,9 +161,10 @@ def arm_rows(result: TorqueCheck, floors: Floors) -> list[tuple[str, str]]:
     ]
     for name, floor in floors.items():
         force = ", ".join(
-            f"{value:.2g} N {way}" for value, way in zip(floor.force, DIRECTIONS, strict=True)
+            f"{number(value, 2)} N {way}"
+            for value, way in zip(floor.force, DIRECTIONS, strict=True)
         )
-        moment = ", ".join(f"{value:.2g}" for value in floor.moment)
+        moment = ", ".join(number(value, 2) for value in floor.moment)
         rows.append((f"floor, {name}", f"{force}; {moment} N·m about x, y, z"))
     return rows
 
@@ -196,7 +209,7 @@ def floor_figure(floors: Floors) -> Figure:
     for k, (name, floor) in enumerate(sorted(floors.items())):
         places = np.arange(3) + (k - 0.5 * (len(floors) - 1)) * width
         bars = ax.bar(places, floor.force, 0.9 * width, label=name, color=_COLOURS[name])
-        ax.bar_label(bars, labels=[f"{value:.2g}" for value in floor.force], padding=2)
+        ax.bar_label(bars, labels=[number(value, 2) for value in floor.force], padding=2)
     ax.set_xticks(
         range(3), [f"{way} ({axis})" for way, axis in zip(DIRECTIONS, "xyz", strict=True)]
     )
@@ -229,6 +242,7 @@ def torque_figure(result: TorqueCheck) -> Figure:
         ax.plot(samples.time[keep], own, color=MODEL, linewidth=0.8, label="fitted model")
         share = 100.0 * joint.left / max(joint.torque, 1e-9)
         dress(ax, "", "[N·m]", f"{joint.name}: {share:.2g} % of the torque is left unexplained")
-    axes[0].legend(frameon=False, ncols=2, loc="upper right")
+    # above the first plot, where no curve is
+    axes[0].legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.95))
     axes[-1].set_xlabel("time [s]")
     return figure

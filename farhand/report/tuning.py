@@ -30,7 +30,9 @@ def lines(result: Tuned) -> list[tuple[str, str]]:
         ("felt", f"{_felt(best)} (own: {_felt(own)})"),
         ("runs", f"{calm} of {runs} calm with {result.wish.margin:g} × the force at the hand"),
     ]
-    return rows + [(path, number(value)) for path, value in best.values.items()]
+    units = {path: unit.replace("-", "") for path, unit in result.units.items()}
+    gains = best.values.items()
+    return rows + [(path, f"{number(value)} {units[path]}".rstrip()) for path, value in gains]
 
 
 def _felt(one: Candidate) -> str:

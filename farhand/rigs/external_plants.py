@@ -10,7 +10,7 @@ from farhand import plugins
 from farhand.arm import Arm
 from farhand.control.joint.loops import LimitedPD
 from farhand.control.tool.tracking import TrackingController
-from farhand.errors import BadValue, Mismatch
+from farhand.errors import BadValue, FarhandError, Mismatch, describe_error
 from farhand.mapping.ik import Pose, Solver
 from farhand.plants import Plant
 from farhand.plants.wrappers.wrapped import MirroredPlant
@@ -33,6 +33,11 @@ def plant_class(plant: str) -> type[Plant] | None:
     kind: type[Plant] = plugins.load_subclass(GROUP, name, "plant", Plant)
     fits = bool(address) if kind.address_hint else not colon
     return kind if fits else None
+
+
+def is_machine(plant: str) -> bool:
+    """Whether this names a machine or a device, and not a robot that is simulated."""
+    return not is_robot(plant) and (":" in plant or plant in plugins.found(GROUP))
 
 
 def is_device(plant: str) -> bool:
@@ -88,12 +93,22 @@ def tick_rate(plant: str) -> float | None:
 def open_plant(
     plant: str, name: str, world: World, robot: Robot, placement: Placement, gravity: float
 ) -> Plant | None:
-    """The external plant that the user named, shown in the world; None for a simulated one."""
+    """The external plant that the user named, shown in the world; None for a simulated one.
+
+    Raises:
+        BadValue: the driver, which may be anybody's, raised something that is no message.
+    """
     kind = plant_class(plant)
     if kind is None:
         return None
     address = plant.partition(":")[2]
-    opened = kind.open(address, name=name, robot=robot, placement=placement, gravity=gravity)
+    try:
+        opened = kind.open(address, name=name, robot=robot, placement=placement, gravity=gravity)
+    except FarhandError:
+        raise
+    # A third-party driver may raise anything.
+    except Exception as error:
+        raise BadValue(f"plant {plant!r} cannot be opened: {describe_error(error)}") from error
     return MirroredPlant(opened, world)
 
 

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from farhand.errors import BadValue, FileError, ModelError, UnknownName
+from farhand.errors import BadValue, FileError, ModelError, OutOfRange, UnknownName
 from farhand.robots.model_file import TOOL, lock, one_line, tool_at_site
 
 _KEYS = set(
@@ -128,6 +128,23 @@ def positive(value: Any, what: str, zero: bool = False, infinite: bool = False) 
     return number
 
 
+def ranged(value: Any, low: float, high: float, what: str, unit: str = "") -> float:
+    """One number within a range."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise BadValue(f"{what} must be a number, not {value!r}")
+    if not low <= value <= high:
+        raise OutOfRange(what, value, low, high, unit)
+    return float(value)
+
+
+def whole(value: Any, low: int, high: int, what: str) -> int:
+    """One whole number within a range."""
+    number = ranged(value, low, high, what)
+    if not number.is_integer():
+        raise BadValue(f"{what} must be a whole number, not {value!r}")
+    return int(number)
+
+
 def strings(value: Any, what: str) -> dict[str, str]:
     """A table of strings."""
     table = section(value, what)
@@ -167,6 +184,11 @@ def section(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadValue(f"{what} must be a table, not {value!r}")
     return value
+
+
+def beside(path: Path, robot: str) -> str:
+    """A robot that a file names: one with a name, or a model file beside it."""
+    return str(path.parent / robot) if (path.parent / robot).is_file() else robot
 
 
 def known_keys(table: dict[str, Any], known: set[str], where: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from farhand.errors import BadValue, FileError, UnknownName
-from farhand.report.output import check_files, check_folder, within
+from farhand.report.output import check_files, within
 
 if TYPE_CHECKING:
     from farhand.rigs import Rig
@@ -26,14 +26,13 @@ def check_run_files(
     json: Path | None, report: Path | None, record: Path | None, read: Iterable[Path] = ()
 ) -> None:
     """Refuse files that could not be written after the run, or that the command also uses."""
-    check_folder(report)
-    taken = [*read] if report is None else [*read, report, report / "index.html"]
+    taken = [*read]
     if record is not None:
         from farhand.recording.destination import check_destination, part_of
 
         check_destination(record)
         taken.append(part_of(record))
-    check_files(record, json, read=taken)
+    check_files(record, json, read=taken, report=report)
 
 
 def parse_setting(text: str, flag: str = "--set") -> tuple[str, object]:
@@ -108,9 +107,9 @@ def read_gains(path: Path) -> tuple[str | None, list[tuple[str, object]]]:
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"cannot read {path}: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FileError(f"{path} is not TOML: {error}") from None
     law, values = found.get("law"), found.get("set")
     if not isinstance(values, dict) or not isinstance(law, str | None):

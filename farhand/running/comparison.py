@@ -14,9 +14,9 @@ import numpy as np
 from farhand.analysis.metrics import coupled_joints
 from farhand.analysis.shaking import Probe, Shaker, shake
 from farhand.analysis.stability.operating_point import force_back
-from farhand.analysis.two_port import Signals, components
+from farhand.analysis.two_port import PortSignals, components
 from farhand.errors import FarhandError, Mismatch
-from farhand.loop.interrupts import ignoring_interrupts
+from farhand.loop.interrupts import end_with_parent, ignoring_interrupts
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.rig import scenarios_of
 from farhand.running.resume import FinishedPieces
@@ -109,7 +109,7 @@ def compare(
     finished = FinishedPieces() if finished is None else finished
     left = [case for case in cases if case.name not in finished.rows]
     workers = min(workers or os.cpu_count() or 1, max(len(left), 1))
-    with ProcessPoolExecutor(max_workers=workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=end_with_parent) as pool:
         rigs = dict.fromkeys((case.rig, case.settings) for case in left)
         # The workers start here, and leave Ctrl-C to the process that started them.
         with ignoring_interrupts():
@@ -260,7 +260,7 @@ def contact(case: Case, wall: dict[str, float]) -> tuple[dict[str, float], Stop 
     return values, None
 
 
-def _settling(signals: Signals, start: int, steady: float) -> float:
+def _settling(signals: PortSignals, start: int, steady: float) -> float:
     """Time after touch until the contact force stays within a tenth of its steady value; or NaN."""
     off = np.abs(signals.force_environment[start:] - steady) > 0.1 * abs(steady)
     if not len(off) or off[-round(STEADY_S / signals.dt) :].any():

@@ -41,8 +41,6 @@ ARGUMENTS = (
 """Without a graphics card, and without network access."""
 
 WIDE, PHONE = (1280, 800), (390, 844)  # [px]
-COLOURS = 128  # of an animation
-COVERAGE = 1  # Pillow's way to choose a palette that keeps the colour of a small arrow
 PAGE_TIMEOUT_S = 120.0  # for the page to be drawn: software rendering is slow
 
 
@@ -110,7 +108,8 @@ class Studio:
     def of(cls, rig: str, scenario: str | None) -> Iterator[Studio]:
         """Run a rig in virtual time, and show its recording."""
         with open_browser() as browser, tempfile.TemporaryDirectory() as folder:
-            built = build_rig(rig, Options(scenario=scenario))
+            # With a link, as every run on a page has one
+            built = build_rig(rig, Options(scenario=scenario, linked=True))
             scene = scene_for(built)
             recording = load(record(built, Path(folder) / "run.mcap"))
             # viser prints to the terminal
@@ -183,7 +182,8 @@ def animated(shots: list[bytes], frame_ms: int) -> bytes:
     sheet = Image.new("RGB", (width, height * len(some)))
     for number, picture in enumerate(some):
         sheet.paste(picture, (0, height * number))
-    palette = sheet.quantize(COLOURS, COVERAGE)
+    # Keeps the colour of a small arrow, and grey lines on a white floor grey
+    palette = sheet.quantize(method=Image.Quantize.FASTOCTREE)
     frames = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
     content = io.BytesIO()
     more = {"append_images": frames[1:], "duration": frame_ms, "loop": 0}

@@ -196,7 +196,7 @@ def publishing(
     with publishers:
         yield
         for ended in publishers.ended():
-            say_error(f"--publish {ended} ended before the run; the run went on")
+            say_error(f"--publish {ended} ended during the run; the run went on")
 
 
 def scene_for(rig: Rig, live: Mapping[str, object] | None = None) -> Scene:

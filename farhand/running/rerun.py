@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,10 @@ from farhand.loop.telemetry import Reader
 from farhand.recording.loader import RecordedEvent, Recording
 from farhand.recording.recorder import About, Recorder, record_from
 from farhand.recording.topics import Steady, quaternions, rotations
-from farhand.rigs.rig import Options, Rig, build_rig, configure_parts
+from farhand.rigs.believed import MODEL
+from farhand.rigs.external_plants import is_device, is_machine
+from farhand.rigs.pairs.layout import PairSpec, from_text, to_text
+from farhand.rigs.rig import SIMULATED, Options, Rig, build_rig, configure_parts
 from farhand.robots import Robot, robot_names
 from farhand.robots.description import find_description
 from farhand.robots.robot import FOLDER
@@ -103,8 +106,8 @@ PLANTS = ("rig.leader_plant", "rig.follower_plant")
 TRACE = "link.trace"
 """Setting that names a file."""
 
-ALIKE = ("ur:", "serial:")
-"""Plants that look like the simulated ones they replace."""
+LAYOUT = "rig.layout"
+"""Setting that names the arms and laws of several pairs."""
 
 
 def about(rig: Rig, arguments: list[str] | None = None) -> About:
@@ -233,18 +236,19 @@ def rig_of(recording: Recording, drawn: bool = False, allowed: Collection[str] =
     if "options" not in about or "rig" not in about:
         reason = "only farhand run --record writes that"
         raise Mismatch(f"{path} does not say how its rig was set up: {reason}")
-    settings = [(name, value) for name, value in about["options"]["settings"]]
-    options = {**about["options"], "settings": find_files(settings, about.get("robots", {}))}
+    options = _drawable(about) if drawn else about["options"]
     external = _external(options)
     if external is not None and not drawn:
         hint = "farhand replay without --rerun shows it"
         raise Mismatch(f"{path} cannot be run again: {external}; {hint}")
+    settings = [(name, value) for name, value in options["settings"]]
+    options = {**options, "settings": find_files(settings, about.get("robots", {}))}
     for kind, name in _outside(recording, options):
         if name not in allowed:
             reason = f"names the {kind} {name!r}, which is of no installed package"
             raise Mismatch(f"{path} {reason}: if you trust it, add --allow {shlex.quote(name)}")
     try:
-        rig = build_rig(about["rig"], Options(**(_drawable(options) if drawn else options)))
+        rig = build_rig(about["rig"], Options(**options))
     except TypeError as error:
         raise BadValue(f"{path} has options that this version does not know: {error}") from None
     values = {row["path"]: row["value"] for row in about.get("parameters", [])}
@@ -264,9 +268,10 @@ def rig_of(recording: Recording, drawn: bool = False, allowed: Collection[str] =
 
 def _outside(recording: Recording, options: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What a recording names that is neither of the library nor of an installed package."""
-    for kind in ("law", "layer"):
-        if ":" in str(options.get(kind)):
-            yield kind, options[kind]
+    laws = [("law", pair.law) for pair in _pairs(options)]
+    for kind, name in [*((kind, options.get(kind)) for kind in ("law", "layer")), *laws]:
+        if ":" in str(name):
+            yield kind, str(name)
     restored = [(row["path"], row["value"]) for row in recording.metadata.get("parameters", [])]
     commands = [event.data for event in _commands(recording)]
     given = [(command.get("path"), command.get("value")) for command in commands]
@@ -274,8 +279,26 @@ def _outside(recording: Recording, options: dict[str, Any]) -> Iterator[tuple[st
         if path == TRACE and value:
             yield "trace", str(value)
     for path, value in options["settings"]:
-        if path.endswith("_robot") and value not in robot_names():
-            yield "robot", str(value)
+        if path == MODEL:
+            yield "model", str(value)
+    for name in _arms(options):
+        if name not in (SIMULATED, *robot_names()) and not is_machine(name):
+            yield "robot", name
+
+
+def _pairs(options: dict[str, Any]) -> list[PairSpec]:
+    """The pairs of a layout; none where no setting has one."""
+    layouts = [str(value) for path, value in options["settings"] if path == LAYOUT]
+    return [pair for layout in layouts for pair in from_text(layout)]
+
+
+def _arms(options: dict[str, Any]) -> Iterator[str]:
+    """The robots, model files and machines that the settings name."""
+    for path, value in options["settings"]:
+        if path in PLANTS or path.endswith("_robot"):
+            yield str(value)
+    for pair in _pairs(options):
+        yield from (pair.leader, *pair.follower)
 
 
 def _commands(recording: Recording) -> list[RecordedEvent]:
@@ -288,22 +311,53 @@ def _external(options: dict[str, Any]) -> str | None:
         return "it is a performance, and the skill is not in the file"
     if options.get("side") is not None:
         return f"it is the {options['side']}'s side alone, without the data of the other side"
-    plants = [str(value) for path, value in options["settings"] if path in PLANTS]
-    plants = [plant for plant in plants if plant != "simulated"]
-    return f"{' and '.join(plants)} took part, whose motion cannot be computed" if plants else None
+    machines = [name for name in _arms(options) if is_machine(name)]
+    if not machines:
+        return None
+    return f"{' and '.join(machines)} took part, whose motion cannot be computed"
 
 
-def _drawable(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a rig that looks the same and needs nothing else."""
-    settings = [
-        (path, value)
-        for path, value in options["settings"]
-        if not (path in PLANTS and str(value).startswith(ALIKE))
-    ]
+def _drawable(about: dict[str, Any]) -> dict[str, Any]:
+    """The options of a rig that looks the same and needs nothing else.
+
+    The robots that machines were taken for are in the recording: no machine is asked.
+    """
+    options: dict[str, Any] = about["options"]
+    rows = {row["path"]: row["value"] for row in about.get("parameters", [])}
+    files = {name: robot["file"] for name, robot in about.get("robots", {}).items()}
+    driven = any(is_machine(name) for name in _arms(options))
+    settings = []
+    for path, value in options["settings"]:
+        robot = path.replace("_plant", "_robot")
+        # a simulated plant has other settings than a machine
+        if driven and ".plant." in path:
+            continue
+        if path == LAYOUT:
+            pairs = [_simulated(pair, files) for pair in from_text(str(value))]
+            settings.append((path, to_text(pairs)))
+        elif path not in PLANTS or not is_machine(str(value)):
+            settings.append((path, value))
+        elif robot in rows:
+            settings.append((robot, rows[robot]))
+        elif is_device(str(value)):
+            reason = "its handle does not look like what it replaces"
+            raise Mismatch(
+                f"the recording cannot be shown: {value} led rig {about['rig']}; {reason}"
+            )
     if options.get("law") not in PERFORMED:
         return options | {"settings": settings}
     settings = [(path, value) for path, value in settings if not path.startswith("law.")]
     return options | {"settings": settings, "law": "unilateral"}
+
+
+def _simulated(pair: PairSpec, files: dict[str, str]) -> PairSpec:
+    """A pair with the recorded robots in the place of machines."""
+    names = [pair.leader_name, *(pair.follower_name(k) for k in range(len(pair.follower)))]
+    arms = [
+        files.get(name, arm) if is_machine(arm) else arm
+        for name, arm in zip(names, (pair.leader, *pair.follower), strict=True)
+    ]
+    return replace(pair, leader=arms[0], follower=tuple(arms[1:]))
 
 
 def _restore(rig: Rig, values: dict[str, Any]) -> None:

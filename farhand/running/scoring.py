@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from farhand.analysis.stability.sweep import Progress, sweep
-from farhand.errors import FarhandError
-from farhand.rigs import Options, build_rig
+from farhand.errors import BadValue, FarhandError
+from farhand.rigs import Options, Rig, build_rig
 from farhand.tasks import ARMS
 
 Row = dict[str, Any]
 
 RIG = "pair"
+CONDITIONS = ("task", "law", "delay", "loss", "layer", "operator", "seed")
+RESULTS = ("success", "damaged", "stopped", "peak_force", "time")
 
 
 @dataclass(frozen=True)
@@ -46,20 +48,9 @@ def play(case: TrialCase) -> Row:
 
     A law or layer that the rig refuses has ``refused`` instead.
     """
-    row: Row = {
-        "task": case.task,
-        "law": case.law,
-        "delay": case.delay,
-        "loss": case.loss,
-        "layer": case.layer,
-        "operator": case.operator,
-        "seed": case.seed,
-    }
-    options = Options(case.law, case.layer, None, case.seed, case.delay, loss=case.loss)
-    options.settings = list(case.settings)
-    options.task, options.operator = case.task, case.operator
+    row: Row = {name: getattr(case, name) for name in CONDITIONS}
     try:
-        rig = build_rig(case.rig, options)
+        rig = _build(case)
     except FarhandError as error:
         return {**row, "refused": str(error)}
     try:
@@ -78,6 +69,32 @@ def play(case: TrialCase) -> Row:
         rig.close()
 
 
+def _build(case: TrialCase) -> Rig:
+    options = Options(case.law, case.layer, None, case.seed, case.delay, loss=case.loss)
+    options.settings = list(case.settings)
+    options.task, options.operator = case.task, case.operator
+    return build_rig(case.rig, options)
+
+
+def check_cases(cases: Sequence[TrialCase]) -> None:
+    """Refuse arms and settings with which no law can be played, before the first trial.
+
+    Raises:
+        FarhandError: why the first of them cannot.
+    """
+    first: dict[tuple[str, str], TrialCase] = {}
+    for case in cases:
+        first.setdefault((case.law, case.layer), case)
+    reasons: list[FarhandError] = []
+    for case in first.values():
+        try:
+            _build(case).close()
+            return
+        except FarhandError as error:
+            reasons.append(error)
+    raise reasons[0]
+
+
 def score(
     cases: list[TrialCase],
     done: Path | None = None,
@@ -86,8 +103,18 @@ def score(
     progress: Progress = lambda done, total, name: None,
     rows: dict[str, Row] | None = None,
 ) -> list[Row]:
-    """The rows of all trials in their order; see :func:`farhand.analysis.stability.sweep.sweep`."""
-    return sweep(play, cases, lambda case: case.name, done, workers, ray, progress, rows)
+    """The rows of all trials in their order; see :func:`farhand.analysis.stability.sweep.sweep`.
+
+    Raises:
+        BadValue: a row that was finished before lacks what a page shows.
+    """
+    found = sweep(play, cases, lambda case: case.name, done, workers, ray, progress, rows)
+    for row in found:
+        lacks = {*CONDITIONS, *(() if "refused" in row else RESULTS)} - row.keys()
+        if lacks:
+            what = ", ".join(sorted(lacks))
+            raise BadValue(f"{done or 'what was kept'} has a trial without {what}; play it again")
+    return found
 
 
 def every_case(

@@ -8,8 +8,9 @@ import json
 import os
 import select
 import socket
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from farhand.client import MAX_MESSAGE_BYTES, check_peer, socket_path
 from farhand.errors import BadValue, FarhandError, FileError
@@ -48,8 +49,7 @@ class NamedSession:
         self.name = name
         self._path = socket_path(name)
         try:
-            self._lock = open(self._path.with_suffix(".lock"), "ab", opener=_open_own)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock = _locked(self._path.with_suffix(".lock"))
         except BlockingIOError:
             remedy = f"attach to it, or choose another name than {name}"
             raise BadValue(f"session {name} is running already; {remedy}") from None
@@ -96,7 +96,8 @@ class NamedSession:
         self._clients.clear()
         self._ready.close()
         if not self._lock.closed:
-            for path in (self._path, *scene_paths(self.name)):
+            lock = self._path.with_suffix(".lock")
+            for path in (self._path, *scene_paths(self.name), lock):
                 path.unlink(missing_ok=True)
             self._lock.close()
 
@@ -140,7 +141,8 @@ class NamedSession:
             if not data:
                 return self._drop(client)
             message = _parse(data)
-            number, name = message["id"], message["name"]
+            number = message["id"]
+            name = _name_of(message)
             if name == "trips":
                 answer = {"done": True, "trips": self._trips()}
             elif name == "end":
@@ -187,13 +189,33 @@ class NamedSession:
         return {name: trip.reason for name, trip in trips.items() if trip is not None}
 
 
+def _locked(path: Path) -> BinaryIO:
+    """A file of this user, locked until it is closed.
+
+    Raises:
+        BlockingIOError: another process has locked it.
+    """
+    while True:
+        file = open(path, "ab", opener=_open_own)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise
+        # whoever had it may have removed it meanwhile
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.lstat()):
+                return file
+        file.close()
+
+
 def _open_own(name: str, flags: int) -> int:
     """Open a file that only this user can; never what a link points to."""
     return os.open(name, flags | os.O_NOFOLLOW, 0o600)
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    """A message: a JSON object with a number and a name."""
+    """A message: a JSON object with a number, which its answer has too."""
     if len(data) > MAX_MESSAGE_BYTES:
         raise BadValue(f"a message has at most {MAX_MESSAGE_BYTES} bytes")
     message = None
@@ -201,11 +223,17 @@ def _parse(data: bytes) -> dict[str, Any]:
         message = json.loads(data)
     if not (isinstance(message, dict) and isinstance(message.get("id"), int)):
         raise BadValue('a message is a JSON object such as {"id": 1, "name": "stop"}')
-    if not isinstance(message.get("name"), str):
+    return message
+
+
+def _name_of(message: dict[str, Any]) -> str:
+    """The command of a message whose value can be one."""
+    name = message.get("name")
+    if not isinstance(name, str):
         raise BadValue("a message needs the name of a command")
     if not _is_plain(message.get("value")):
         raise BadValue("a value is a number, a text, true or false, or a list of such values")
-    return message
+    return name
 
 
 def _is_plain(value: object, depth: int = 2) -> bool:

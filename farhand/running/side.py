@@ -17,7 +17,7 @@ from farhand.link.line import Line, Wire
 from farhand.link.seal import Seal, open_to_others, read_key
 from farhand.link.udp import UdpWire, format_address, parse_address
 from farhand.loop.clock import WallClock
-from farhand.publishing import parse_destination
+from farhand.publishing import parse_destinations
 from farhand.report.output import note, say, say_error, within, write_json
 from farhand.report.summary import result_of_side, show_side
 from farhand.rigs import Options, Rig, build_rig
@@ -81,8 +81,9 @@ def run_side(options: SideOptions) -> int:
     """Run one side to its end; the exit code."""
     check_seconds(options.seconds)
     within("--publish-rate", options.publish_rate, 1.0, 10_000.0, "Hz")
-    for text in options.publish:
-        parse_destination(text)
+    if options.publish_drive and not options.publish:
+        raise BadValue("--publish-drive lets others drive where --publish says; add --publish")
+    parse_destinations(options.publish)
     within("--patience", options.patience, 0.0, MAX_RUN_S, "s")
     check_run_files(options.json, None, options.record, read=[options.key])
     key = read_key(options.key)
@@ -353,7 +354,7 @@ def _run(rig: Rig, line: Line, length: float | None, options: SideOptions) -> Ru
         if options.publish:
             served = stack.enter_context(NamedSession(f"published-{os.getpid()}"))
             served.open(rig)
-            places = [parse_destination(text) for text in options.publish]
+            places = parse_destinations(options.publish)
             how = (places, options.publish_drive, options.publish_rate)
             stack.enter_context(publishing(rig, served.name, *how))
         recording = RunRecording(rig, options.record)

@@ -38,7 +38,7 @@ MIN_AMPLITUDE_M, MIN_SPEED = 5e-5, 1e-7
 
 
 @dataclass(frozen=True)
-class Trial:
+class StabilityTrial:
     """One run."""
 
     rig: str  # by name
@@ -60,7 +60,7 @@ class Trial:
         return "/".join(f"{part:.6g}" if isinstance(part, float) else str(part) for part in parts)
 
 
-def attempt(trial: Trial) -> dict[str, Any]:
+def attempt(trial: StabilityTrial) -> dict[str, Any]:
     """Run a trial: delay [ms], stiffness [N/m], whether it shakes, and its amplitude [m].
 
     The amplitude of coupled joints is their speed, [rad/s].

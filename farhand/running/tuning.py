@@ -27,10 +27,15 @@ from farhand.analysis.stability.spectrum import is_calm
 from farhand.errors import BadValue, Mismatch
 from farhand.parameters import assign, declared, describe
 from farhand.rigs import Options, build_rig
-from farhand.running.stability_trial import Trial, attempt
+from farhand.running.stability_trial import StabilityTrial, attempt
+
+Progress = Callable[[int, int, str], None]
 
 FELT_HZ = 2.0
 """Frequency at which free motion is judged, [Hz]."""
+
+UNFELT = 1e-4
+"""Share of a wall's stiffness below which nothing is felt, [-]."""
 
 LADDER = (1.0, 1.1, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 6.0)
 """Margins that are tried, [-]."""
@@ -105,6 +110,7 @@ class Tuned:
     tried: list[Candidate] = field(default_factory=list)
     runs: list[dict[str, Any]] = field(default_factory=list)  #: of the rig with the best gains
     asked: float = 0.0  #: margin that the prediction was asked for in the end, [-]
+    units: dict[str, str] = field(default_factory=dict)  #: of the gains, by path
 
 
 class TuningBench:
@@ -167,7 +173,7 @@ class TuningBench:
         s = 2.0 * math.pi * FELT_HZ
         own = -loop.leader.mass * s**2 + 1j * s * loop.leader.damping
         added = abs(felt_impedance(loop, contacts[2], s) - own)
-        cost = float(np.mean([abs(math.log(max(k, 1e-4))) for k in shares]))
+        cost = float(np.mean([abs(math.log(max(k, UNFELT))) for k in shares]))
         cost += math.log1p(added / abs(own))
         return Candidate(values, _margin(points), shares[0], added / s**2, cost)
 
@@ -209,7 +215,13 @@ def _margin(points: Sequence[Point]) -> float:
     return LADDER[found - 1] if found else 0.0
 
 
-def search(bench: TuningBench, asked: float, evaluations: int, seed: int) -> list[Candidate]:
+def search(
+    bench: TuningBench,
+    asked: float,
+    evaluations: int,
+    seed: int,
+    progress: Progress = lambda done, total, name: None,
+) -> list[Candidate]:
     """Every candidate of one search for the least cost with a margin, in order."""
     from scipy.optimize import differential_evolution
 
@@ -218,6 +230,7 @@ def search(bench: TuningBench, asked: float, evaluations: int, seed: int) -> lis
     def cost(factors: Sequence[float]) -> float:
         one = bench.judge(factors)
         tried.append(one)
+        progress(min(len(tried), evaluations), evaluations, "searching")
         missing = max(0.0, 1.0 - one.margin / asked)
         return one.cost + (100.0 * (1.0 + missing) if missing else 0.0)
 
@@ -267,7 +280,7 @@ def tune(
     evaluations: int = 150,
     checks: int = 6,
     seed: int = 0,
-    progress: Callable[[int, int, str], None] = lambda done, total, name: None,
+    progress: Progress = lambda done, total, name: None,
 ) -> Tuned:
     """Search, then run the rig with sampled hands and walls; more margin until none shakes.
 
@@ -276,17 +289,31 @@ def tune(
         evaluations: candidates per search, about.
         checks: runs of the rig with the best gains.
         seed: of the search and the sampling.
-        progress: called with runs done, of how many, and a word.
+        progress: called with candidates or runs done, of how many, and a word.
+
+    Raises:
+        Mismatch: the law cannot be tuned, or nothing is felt through it.
+        BadValue: no gains have the margin.
     """
     bench = TuningBench(wish)
     asked = wish.margin
     try:
         own = bench.judge([0.0] * len(bench.groups))
+        if own.felt_stiffness < UNFELT:
+            raise Mismatch(f"law {wish.law!r} lets nothing of a wall be felt: nothing to tune")
         result = Tuned(wish, own, own)
+        root = bench.rig.session.parameters
+        result.units = {path: declared(root, path)["unit"] for path in own.values}
         for _ in range(ROUNDS):
-            progress(0, checks, "searching")
-            result.tried += search(bench, asked, evaluations, seed)
-            result.best, result.asked = best_of(result.tried, asked), asked
+            progress(0, evaluations, "searching")
+            result.tried += search(bench, asked, evaluations, seed, progress)
+            try:
+                result.best, result.asked = best_of(result.tried, asked), asked
+            except BadValue:
+                if not result.runs:
+                    raise
+                # the gains of the round before, which shake in a run, are all there is
+                break
             result.runs = []
             for number, trial in enumerate(sampled_trials(wish, result.best, checks, seed)):
                 progress(number, checks, "running")
@@ -302,7 +329,7 @@ def tune(
         bench.close()
 
 
-def sampled_trials(wish: Wish, gains: Candidate, count: int, seed: int) -> list[Trial]:
+def sampled_trials(wish: Wish, gains: Candidate, count: int, seed: int) -> list[StabilityTrial]:
     """Runs at random hands and walls of the ranges, with the force at the hand times the margin."""
     rng = np.random.default_rng([seed, 5])
     values: dict[str, float] = dict(gains.values)
@@ -314,7 +341,7 @@ def sampled_trials(wish: Wish, gains: Candidate, count: int, seed: int) -> list[
         corner = (number % 2, number // 2 % 2) if number < 4 else rng.uniform(0.0, 1.0, 2)
         hand, wall = wish.hands.at(float(corner[0])), wish.walls.at(float(corner[1]))
         trials.append(
-            Trial(
+            StabilityTrial(
                 wish.rig,
                 wish.law,
                 wish.delay,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from farhand.compiled import bind
 from farhand.kernels import scaled_square
 from farhand.parameters import parameter
 from farhand.plants.plant import Sample
@@ -58,6 +59,8 @@ class Guard:
         self.wrench_valid = True
         self.clipped = 0
         self.cut: Array | None = None
+        # the array of which _load sums the squares over their limits
+        self._torques: Array | None = None
         self.watch(None)
 
     def watch(self, limits: Limits | None) -> None:
@@ -86,7 +89,7 @@ class Guard:
         self._torque = limits.torque
         middle = np.where(bounded, 0.5 * (low + high), 0.0)
         reach = np.where(bounded, 2.0 / np.maximum(high - low, 1e-9), 0.0)
-        self._inverse_torque = _inverse(limits.torque)
+        self._torques, self._inverse = None, _inverse(limits.torque)
         wrench = np.repeat(_inverse(np.array([self.force, self.moment])), 3)
         self.bounds = np.zeros((4, 2 * len(middle) + 6))
         self.bounds[0, : len(middle)] = middle
@@ -124,8 +127,10 @@ class Guard:
         """Cut torques to their limits in place; False, and a trip, if they are not numbers."""
         self.cut = None
         if self._limits is not None:
+            if torque is not self._torques:
+                self._torques, self._load = torque, bind(scaled_square, self._inverse, torque)
             # false for NaN too
-            if scaled_square(torque, self._inverse_torque) <= 1.0:
+            if self._load() <= 1.0:
                 return True
         if not float(torque.dot(torque)) < math.inf:
             self._trip(now_ns, "invalid", "a commanded torque is not a number")

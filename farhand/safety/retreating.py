@@ -17,7 +17,7 @@ from farhand.safety.guard import Guard
 from farhand.spatial import Array
 
 
-class Phase(enum.Enum):
+class RetreatPhase(enum.Enum):
     """What the arm is doing about a collision."""
 
     CLEAR = "clear"
@@ -58,7 +58,7 @@ class CollisionRetreat:
 
     def engage(self) -> None:
         """Follow the operator again."""
-        self.phase, self.peak = Phase.CLEAR, 0.0
+        self.phase, self.peak = RetreatPhase.CLEAR, 0.0
         self.target, self.direction = np.zeros(3), np.zeros(3)
         self._lasted, self._left, self._gone = 0.0, self.distance, 0.0
 
@@ -66,7 +66,7 @@ class CollisionRetreat:
         """Retreat from here along the obstacle's force, [m] and [N]; without a force, hold."""
         size = float(np.linalg.norm(force))
         self.target = np.array(position)
-        self.phase = Phase.RETREATING if size > self.contact else Phase.HOLDING
+        self.phase = RetreatPhase.RETREATING if size > self.contact else RetreatPhase.HOLDING
         self.direction = force / size if size > self.contact else np.zeros(3)
 
     def step(
@@ -83,7 +83,7 @@ class CollisionRetreat:
         """
         size = float(np.linalg.norm(force))
         self.peak = max(self.peak, size)
-        if self.phase is Phase.CLEAR:
+        if self.phase is RetreatPhase.CLEAR:
             suspected = self._lasted > 0.0
             if suspected and size < 0.5 * self.force:
                 self._lasted, suspected = 0.0, False
@@ -94,7 +94,7 @@ class CollisionRetreat:
             self._lasted += dt
             if self._lasted >= self.patience:
                 self.begin(position, force)
-        elif self.phase is Phase.RETREATING:
+        elif self.phase is RetreatPhase.RETREATING:
             self._retreat(size, dt)
         return self.target
 
@@ -106,7 +106,7 @@ class CollisionRetreat:
             self._left -= step
         self._gone += step
         if self._left <= 1e-12 or self._gone >= self.reach:
-            self.phase = Phase.HOLDING
+            self.phase = RetreatPhase.HOLDING
 
 
 class RetreatTarget:
@@ -181,7 +181,7 @@ class RetreatingController(Controller):
         # the guard itself may check a smoothed force, which is late
         if size > guard.force:
             guard.stop(now_ns, "force", f"contact force {size:.1f} N (limit {guard.force:g} N)")
-        if collision.phase is Phase.CLEAR:
+        if collision.phase is RetreatPhase.CLEAR:
             if guard.trip is not None and guard.trip.kind != "force":
                 return False
             if guard.trip is not None:
@@ -198,7 +198,7 @@ class RetreatingController(Controller):
         target = collision.step(arm.position, speed, commanded, force, dt)
         if target is None:
             return False
-        if guard.trip is None and collision.phase is not Phase.CLEAR:
+        if guard.trip is None and collision.phase is not RetreatPhase.CLEAR:
             reason = f"the tool is stuck at {size:.1f} N (limit {collision.force:g} N): it retreats"
             guard.stop(now_ns, "collision", reason)
             self.inside.forget()

@@ -110,13 +110,7 @@ def read_readings(path: str | Path) -> Readings:
     table = read_csv(Path(path), COLUMNS, "readings")
     names = [*COLUMNS, *(["temp"] if "temp" in table.header else [])]
     numbers = table.numbers(*names)
-    time, quaternion, wrench = numbers[:, 0], numbers[:, 1:5], numbers[:, 5:11]
-    back = np.flatnonzero(np.diff(time) < 0.0)
-    if len(back):
-        before, after, line = time[back[0]], time[back[0] + 1], table.lines[back[0] + 1]
-        raise BadValue(
-            f"{table.name} line {line}: t goes back from {before:g} to {after:g} s; sort it by time"
-        )
+    time, quaternion, wrench = table.times(), numbers[:, 1:5], numbers[:, 5:11]
     length = np.linalg.norm(quaternion, axis=1)
     wrong = np.flatnonzero(np.abs(length - 1.0) > QUATERNION_TOLERANCE)
     if len(wrong):

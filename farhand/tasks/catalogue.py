@@ -51,6 +51,24 @@ def deep(depth: float) -> Callable[[View], bool]:
     return lambda view: float(DOWN @ -view.away()) > depth
 
 
+class WatchedGoal:
+    """A goal; on the way there it is seen where the site rests before it is touched."""
+
+    def __init__(self, goal: Goal) -> None:
+        self._goal = goal
+        self._seen: list[Array] = []
+
+    def __call__(self, view: View) -> Array:
+        """The goal."""
+        self._seen.append(view.points[SITE].copy())
+        return self._goal(view)
+
+    def moved(self, view: View) -> Array:
+        """How far the site has gone since, [m]."""
+        gone: Array = view.points[SITE] - np.median(self._seen, axis=0)
+        return gone
+
+
 class Peg(Task):
     """A round peg of eight ribs in a hole of eight sides."""
 
@@ -139,29 +157,29 @@ class Dome:
 class Button(Task):
     """A button with a click."""
 
-    name, title, model = "button", "press a button until it clicks", "button"
+    name, title, model = "button", "press a button until it clicks, and let go", "button"
     ahead = (0.02, -0.02, -0.03)
     seconds = 20.0
 
     def joined(self) -> None:
         """The dome pushes back."""
         self.world.push("task", Dome(self.port))
-        self._top = float(self.port.tool.position[2])
+        self._clicked = False
+
+    def observe(self, force: Array, dt: float) -> None:
+        """Whether it has switched."""
+        self._clicked |= -self.joint("cap") > Dome.CLICK
 
     def plan(self) -> Iterator[Phase]:
-        """Over the cap, then down until the cap is seen to have gone."""
-        start: list[float] = []
-
-        def clicked(view: View) -> bool:
-            start.append(float(view.points[SITE, 2]))
-            return float(np.median(start[:20])) - start[-1] > 0.0025
-
-        yield Phase(above(0.012), within=0.004)
-        yield Phase(over, 0.005, DOWN, 12.0, until=clicked)
+        """Over the cap, down until the cap is seen to have gone, and up again."""
+        watched = WatchedGoal(above(0.012))
+        yield Phase(watched, within=0.004)
+        yield Phase(over, 0.005, DOWN, 12.0, until=lambda view: watched.moved(view)[2] < -0.0025)
+        yield Phase(above(0.012), within=0.008)
 
     def done(self) -> bool:
-        """It has switched."""
-        return -self.joint("cap") > Dome.CLICK
+        """It has switched, and nothing presses it any more."""
+        return self._clicked and -self.joint("cap") < 0.25 * Dome.CLICK
 
 
 class Crank(Task):
@@ -208,14 +226,9 @@ class Door(Task):
 
     def plan(self) -> Iterator[Phase]:
         """Onto the lever, down with it, and forward."""
-        first: list[Array] = []
-
-        def moved(view: View) -> Array:
-            first.append(view.points[SITE].copy())
-            found: Array = first[-1] - np.median(first[:20], axis=0)
-            return found
-
-        yield Phase(above(0.012), within=0.004)
+        watched = WatchedGoal(above(0.012))
+        moved = watched.moved
+        yield Phase(watched, within=0.004)
         yield Phase(over, 0.005, DOWN, 15.0, until=lambda view: moved(view)[2] < -0.025)
         yield Phase(push=self.along, force=15.0, until=lambda view: moved(view) @ self.along > 0.05)
 
@@ -262,12 +275,13 @@ class Wipe(Task):
             self.wiped |= np.hypot(away[:, 0], away[:, 1]) < self.near
 
     def plan(self) -> Iterator[Phase]:
-        """Down, then from spot to spot while pressing."""
+        """Down, then from spot to spot while pressing, with some to spare but not much friction."""
+        press = 2.5 * self.least
         yield Phase(above(0.012), within=0.005)
-        yield Phase(push=DOWN, force=8.0, until=lambda view: float(view.away() @ DOWN) < 0.001)
+        yield Phase(push=DOWN, force=press, until=lambda view: float(view.away() @ DOWN) < 0.001)
         for spot in self.spots[[1, 2, 3, 4, 0]]:
             place = self.axes @ np.array([*spot, 0.0])
-            yield Phase(beside(place), 0.006, DOWN, 8.0)
+            yield Phase(beside(place), 0.006, DOWN, press)
 
     def done(self) -> bool:
         """No spot is left."""

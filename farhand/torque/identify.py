@@ -69,7 +69,7 @@ class Problem:
 
 
 @dataclass
-class Solution:
+class Estimates:
     """Estimates with their covariance."""
 
     problem: Problem
@@ -208,7 +208,7 @@ def first_scales(problem: Problem) -> tuple[Array, Array]:
 
 def solve(
     problem: Problem, terms: frozenset[str] = frozenset(), start: Array | None = None
-) -> Solution:
+) -> Estimates:
     """The most probable numbers, and how far they may be off."""
     scales, _ = first_scales(problem)
     layout = Layout(problem, scales, terms)
@@ -241,7 +241,7 @@ def solve(
         own = layout.prior[body]
         size = (z[body] / own) ** 2 + np.diag(covariance)[body] / own**2
         spread = float(np.clip(np.sqrt(size.mean()), 0.2, 3.0))
-    return Solution(problem, z, covariance, sigma, alike, spread, layout, residual)
+    return Estimates(problem, z, covariance, sigma, alike, spread, layout, residual)
 
 
 def residuals(problem: Problem, layout: Layout, z: Array) -> list[Array]:
@@ -252,7 +252,7 @@ def residuals(problem: Problem, layout: Layout, z: Array) -> list[Array]:
     ]
 
 
-def rigid_torque(solution: Solution) -> Array:
+def rigid_torque(solution: Estimates) -> Array:
     """Torque of the fitted arm without dry friction, all samples × joints, [N·m]."""
     problem, samples = solution.problem, solution.problem.samples
     theta = problem.sheet.parameters(solution.delta)
@@ -263,13 +263,13 @@ def rigid_torque(solution: Solution) -> Array:
     return found
 
 
-def predicted(solution: Solution) -> Array:
+def predicted(solution: Estimates) -> Array:
     """Torque of the fitted arm with dry friction, all samples × joints, [N·m]."""
     dry: Array = solution.value("coulomb") * np.sign(solution.problem.samples.v)
     return rigid_torque(solution) + dry
 
 
-def with_slope(solution: Solution) -> Problem:
+def with_slope(solution: Estimates) -> Problem:
     """The same problem with the rate at which the fitted model's readings change.
 
     The measured rate is noisy, and noise would make a delay look shorter.

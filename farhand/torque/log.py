@@ -24,6 +24,9 @@ OUTSIDE_LIMITS = 0.2
 MIN_TRAVEL = 0.02
 """A joint that moves less counts as resting, [rad]."""
 
+MAX_JITTER = 0.2
+"""Of times of arrival, standard deviation in sampling periods: up to this the fit was right."""
+
 VELOCITY_FACTORS = {180.0 / np.pi: "deg/s", 30.0 / np.pi: "rpm", 1e-3: "rad/ms"}
 
 
@@ -75,16 +78,22 @@ def read_log(path: str | Path, robot: Robot) -> ArmLog:
     if speeds and set(speeds) != set(joints):
         lacks = ", ".join(names[k] for k in joints if k not in speeds) or "none"
         raise BadValue(f"{table.name}: v columns lack {lacks}; give all of them, or none")
+    time, is_new = table.new_times()
+
+    def values(columns: dict[int, str]) -> Array:
+        return table.numbers(*(columns[k] for k in joints))[is_new]
+
     log = ArmLog(
-        *_in_order(table, _values(table, [positions[k] for k in joints])),
-        v=_values(table, [speeds[k] for k in joints]) if speeds else None,
-        effort=_values(table, [efforts[k] for k in joints]),
-        kind=kinds[0],
-        joints=joints,
-        names=tuple(names[k] for k in joints),
-        name=table.name,
+        time[is_new],
+        values(positions),
+        values(speeds) if speeds else None,
+        values(efforts),
+        kinds[0],
+        joints,
+        tuple(names[k] for k in joints),
+        table.name,
     )
-    return check_log(_without_repeats(log), robot)
+    return check_log(log, robot)
 
 
 def check_log(log: ArmLog, robot: Robot) -> ArmLog:
@@ -113,26 +122,59 @@ def check_log(log: ArmLog, robot: Robot) -> ArmLog:
     if (travel < MIN_TRAVEL).all():
         raise BadValue(f"{log.name}: no joint moves more than {travel.max():.2g} rad; log a motion")
     limits, columns = robot.limits, list(log.joints)
+    units = [limits.units(dof)[0] for dof in columns]
+    jumps = np.abs(np.diff(log.q, axis=0)).max(axis=0)
     beyond = np.maximum(limits.lower[columns] - log.q, log.q - limits.upper[columns]).max(axis=0)
     worst = int(np.argmax(beyond))
     if beyond[worst] > OUTSIDE_LIMITS:
         far = float(log.q[np.argmax(np.abs(log.q[:, worst])), worst])
-        degrees = "; are positions in degrees?" if abs(far) > 6.5 else ""
+        why = "; are positions in degrees?" if abs(far) > 6.5 else ""
+        if abs(jumps[worst] - 2.0 * np.pi) < 0.5:
+            why = "; it jumps by a whole turn: count turns on"
         raise BadValue(
             f"{log.name}: q of {log.names[worst]} reaches {far:.4g}, beyond its limits "
-            f"[{limits.lower[columns[worst]]:.4g}, {limits.upper[columns[worst]]:.4g}] rad{degrees}"
+            f"[{limits.lower[columns[worst]]:.4g}, {limits.upper[columns[worst]]:.4g}] "
+            f"{units[worst]}{why}"
         )
     for k, name in enumerate(log.names):
-        jump = float(np.abs(np.diff(log.q[:, k])).max())
-        if jump > 1.0:
-            raise BadValue(f"{log.name}: q of {name} jumps by {jump:.3g} rad between two samples")
+        if jumps[k] > 1.0:
+            raise BadValue(
+                f"{log.name}: q of {name} jumps by {jumps[k]:.3g} {units[k]} between two samples; "
+                "log again, or cut the log there"
+            )
         constant = np.ptp(log.effort[:, k]) == 0.0
         if constant and travel[k] > MIN_TRAVEL:
             value = f"{log.effort[0, k]:g}"
-            raise BadValue(f"{log.name}: {log.kind} of {name} is {value} throughout its motion")
+            raise BadValue(
+                f"{log.name}: {log.kind} of {name} is {value} throughout its motion; log what the "
+                "drive measures"
+            )
+        for label, column in (("position", log.q), ("velocity", log.v)):
+            if column is not None and np.array_equal(column[:, k], log.effort[:, k]):
+                raise BadValue(
+                    f"{log.name}: {log.kind} of {name} is its {label}, number by number; log what "
+                    "the drive measures"
+                )
+    _check_stamps(log, travel)
     if log.v is not None:
         _check_velocity(log, log.v, travel)
     return log
+
+
+def _check_stamps(log: ArmLog, travel: Array) -> None:
+    """Refuse times that jitter while the samples themselves came evenly."""
+    t, q = log.time, log.q[:, np.argsort(travel)[-3:]]
+    steps = np.diff(t)
+    jitter = float(np.std(steps[steps < 3.0 * log.step]))
+    share = ((t[1:-1] - t[:-2]) / (t[2:] - t[:-2]))[:, None]
+    # how far each sample is from between its neighbours, by the times and by counting
+    by_time = q[1:-1] - q[:-2] - share * (q[2:] - q[:-2])
+    by_count = q[1:-1] - 0.5 * (q[:-2] + q[2:])
+    if jitter > MAX_JITTER * log.step and np.std(by_time) > 2.0 * np.std(by_count):
+        raise BadValue(
+            f"{log.name}: t jitters by {1e3 * jitter:.2g} ms while q moves evenly: these are times "
+            "of arrival; log the device's clock, or the number of the sample times its period"
+        )
 
 
 def _check_velocity(log: ArmLog, v: Array, travel: Array) -> None:
@@ -190,32 +232,3 @@ def _check_count(
             )
     if set(positions) != set(efforts):
         raise Mismatch(f"{table.name} has q and {kind} columns of different joints")
-
-
-def _values(table: Table, columns: list[str]) -> Array:
-    return table.numbers(*columns)
-
-
-def _in_order(table: Table, q: Array) -> tuple[Array, Array]:
-    time = table.numbers("t")[:, 0]
-    back = np.flatnonzero(np.diff(time) < 0.0)
-    if len(back):
-        before, after, line = time[back[0]], time[back[0] + 1], table.lines[back[0] + 1]
-        raise BadValue(
-            f"{table.name} line {line}: t goes back from {before:g} to {after:g} s; sort it by time"
-        )
-    repeated = int(np.count_nonzero(np.diff(time) == 0.0))
-    if 2 * repeated > len(time):
-        raise BadValue(
-            f"{table.name}: {repeated} of {len(time)} samples repeat the time of the sample "
-            "before; write t with more digits"
-        )
-    return time, q
-
-
-def _without_repeats(log: ArmLog) -> ArmLog:
-    new = np.diff(log.time, prepend=-np.inf) > 0.0
-    v = None if log.v is None else log.v[new]
-    return ArmLog(
-        log.time[new], log.q[new], v, log.effort[new], log.kind, log.joints, log.names, log.name
-    )

@@ -17,6 +17,7 @@ Array = np.ndarray
 
 KIND = "farhand torque model"
 _PER_JOINT = ("rotor", "coulomb", "viscous", "scale", "offset")
+MAX_TILT_RAD = np.pi / 2
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ class IdentifiedModel:
         if any(self.tilt):
             # compiled terms know only gravity that points down
             arm.body = None
-            down = -float(arm.model.gravity.linear[2])
-            pull = np.array([down * self.tilt[1], -down * self.tilt[0], -down])
-            arm.model.gravity = pin.Motion(pull, np.zeros(3))
+            pull = np.array([0.0, 0.0, arm.model.gravity.linear[2]])
+            turned = np.cross(pull, arm.base @ [*self.tilt, 0.0])
+            arm.model.gravity = pin.Motion(pull + turned, np.zeros(3))
         arm.data = arm.model.createData()
         arm.refresh()
         arm.compute()
@@ -130,14 +131,24 @@ def read_model(path: str | Path) -> IdentifiedModel:
 def _possible(model: IdentifiedModel, name: str) -> IdentifiedModel:
     """The model, if such bodies can exist."""
     n = len(model.joints)
-    shapes = (model.centre.shape == (n, 3), model.inertia.shape == (n, 3, 3))
-    numbers = [model.mass, model.centre, model.inertia, *(getattr(model, k) for k in _PER_JOINT)]
-    if not all(shapes) or not all(np.isfinite(one).all() for one in numbers):
+    sizes = {
+        "mass": (n,),
+        "centre": (n, 3),
+        "inertia": (n, 3, 3),
+        **dict.fromkeys(_PER_JOINT, (n,)),
+    }
+    numbers = {key: getattr(model, key) for key in sizes} | {"tilt": np.array(model.tilt)}
+    whole = all(numbers[key].shape == size for key, size in sizes.items())
+    if not whole or not all(np.isfinite(one).all() for one in numbers.values()):
         raise BadValue(f"{name} is damaged: a number is missing or not finite; write it again")
+    if np.hypot(*model.tilt) > MAX_TILT_RAD:
+        raise BadValue(f"{name}: a tilt of {model.tilt} rad is impossible; write it again")
     for k, joint in enumerate(model.joints):
-        moments = np.linalg.eigvalsh(model.inertia[k])
+        tensor = model.inertia[k]
+        moments = np.linalg.eigvalsh(tensor)
         triangle = moments[0] + moments[1] >= moments[2] * (1.0 - 1e-9)
-        if model.mass[k] <= 0.0 or moments[0] < 0.0 or not triangle:
+        able = triangle and np.allclose(tensor, tensor.T, atol=1e-9 * moments[2])
+        if model.mass[k] <= 0.0 or moments[0] < 0.0 or not able:
             raise BadValue(f"{name}: mass or inertia of {joint} is impossible; write it again")
         if min(model.coulomb[k], model.viscous[k], model.rotor[k]) < 0.0:
             raise BadValue(f"{name}: friction or rotor of {joint} is below zero; write it again")

@@ -26,7 +26,7 @@ _TRIANGLE = ((0, 1), (0, 2), (1, 2))
 
 
 @dataclass(frozen=True)
-class Body:
+class MovingBody:
     """One moving body of the data sheet, with all that is fixed to it."""
 
     mass: float  #: [kg]
@@ -59,7 +59,7 @@ class Body:
         return np.column_stack(columns)
 
 
-def body_of(inertia: pin.Inertia) -> Body:
+def body_of(inertia: pin.Inertia) -> MovingBody:
     """A body of a model; what weighs next to nothing stays so."""
     tensor = inertia.inertia
     spread = 0.5 * np.trace(tensor) * np.eye(3) - tensor
@@ -67,7 +67,7 @@ def body_of(inertia: pin.Inertia) -> Body:
     # a point or a rod has moments of zero, which could not be scaled
     least = 1e-9 + 1e-4 * max(float(values[-1]), 0.0)
     spread = vectors @ np.diag(np.maximum(values, least)) @ vectors.T
-    return Body(max(float(inertia.mass), 1e-6), np.array(inertia.lever), spread)
+    return MovingBody(max(float(inertia.mass), 1e-6), np.array(inertia.lever), spread)
 
 
 @dataclass(frozen=True)

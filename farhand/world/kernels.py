@@ -38,19 +38,18 @@ def wall_force(position: Array, twist: Array, wall: Array, wrench: Array) -> Non
 @compiled
 def hand_wrench(
     moves: Array,
-    t: float,
     path: Array,
     hand: Array,
     position: Array,
     rotation: Array,
     twist: Array,
     wrench: Array,
+    t: float,
 ) -> None:
     """The wrench of a hand that holds a tool by springs and dampers about its path.
 
     Args:
         moves: of the path, as :func:`displacement` takes them.
-        t: [s].
         path: result: displacement (3), rotation (9) and twist (6) of the path at that time.
         hand: where the path starts: position (3) and rotation (9); stiffness (6) and damping (6) of
             each axis; result: stretch and twist of the springs (6), [m] and [rad].
@@ -58,6 +57,7 @@ def hand_wrench(
         rotation: of the tool, 3 × 3.
         twist: of the tool, [m/s] and [rad/s].
         wrench: result, [N] and [N·m].
+        t: [s].
     """
     displacement(moves, t, path)
     gains, error = hand[12:24], hand[24:]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import mujoco
 import numpy as np
 
+from farhand.compiled import bind
 from farhand.spatial import Array
 from farhand.world.kernels import MAX_SPEED_SQUARED, begin_step, end_step, sum_touches
 
@@ -47,6 +48,17 @@ class Ledger:
         )
         self.J = jacobians.reshape(rows, nv)
         self._touches, self._books = np.zeros((0, 7)), np.zeros(5 * nv)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Give the compiled functions their arrays."""
+        live, v, books = self.live, self._v, self._books
+        #: applies all forces in the coming step
+        self.begin: Callable[[], None] = bind(begin_step, live, v, books, self._applied)
+        settings = self._damping, self._constraint, self._half_step, books
+        self._end = bind(end_step, live, self._touches, v, *settings)
+        #: sums the wrench on all tools, from the contacts and all touches
+        self.sum_touches: Callable[[], None] = bind(sum_touches, self._touches, self._nv, live)
 
     def touches(self, owners: Sequence[int]) -> Array:
         """Rows into which touches on the robots with these numbers write their wrenches."""
@@ -54,27 +66,12 @@ class Ledger:
         books[: len(self._books)] = self._books
         self._books, self._touches = books, np.zeros((len(owners), 7))
         self._touches[:, 6] = owners
+        self._bind()
         return self._touches[:, :6]
-
-    def sum_touches(self) -> None:
-        """The wrench on all tools, from the contacts and all touches."""
-        sum_touches(self._touches, self._nv, self.live)
-
-    def begin(self) -> None:
-        """Apply all forces in the coming step."""
-        begin_step(self.live, self._v, self._books, self._applied)
 
     def end(self) -> bool:
         """Put down the work of a step; False, and it does not count, if the velocities diverged."""
-        speed = end_step(
-            self.live,
-            self._touches,
-            self._v,
-            self._damping,
-            self._constraint,
-            self._half_step,
-            self._books,
-        )
+        speed: float = self._end()
         return speed < MAX_SPEED_SQUARED
 
     def joint_work(self, robot: int) -> list[float]:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from farhand.compiled import bind
 from farhand.control.trajectory.paths import HandPath
 from farhand.errors import BadValue
 from farhand.parameters import parameter
@@ -267,6 +268,8 @@ class ImpedanceHand:
         self._start, self._gains = self._numbers[:3], self._numbers[12:24]
         self._rotation, self._error = self._numbers[3:12].reshape(3, 3), self._numbers[24:]
         self._position = np.zeros(3)
+        self._tool: Tool | None = None
+        self._wrench: Array | None = None
         self.refresh()
 
     def refresh(self) -> None:
@@ -287,9 +290,15 @@ class ImpedanceHand:
         if not self._held:
             path.at(t)
             self._hold(tool)
-        hand_wrench(
-            path.rows, t, path.pose, self._numbers, tool.position, tool.rotation, tool.twist, wrench
-        )
+        if tool is not self._tool or wrench is not self._wrench or path.rows is not self._rows:
+            self._bind(tool, wrench)
+        self._pull(t)
+
+    def _bind(self, tool: Tool, wrench: Array) -> None:
+        """Give the compiled function its arrays: those of one tool and one path."""
+        self._tool, self._wrench, self._rows = tool, wrench, self.path.rows
+        arrays = self.path.pose, self._numbers, tool.position, tool.rotation, tool.twist, wrench
+        self._pull = bind(hand_wrench, self._rows, *arrays, then=(0.0,))
 
     def _hold(self, tool: Tool) -> None:
         """Shift and turn the path so that both springs are slack at the tool's present pose."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import mujoco
 import numpy as np
 
+from farhand.compiled import bind
 from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
 from farhand.robots.springs import JointSpring
@@ -186,11 +187,13 @@ class World:
         self._ports = tuple(self.ports.values())
         data, ledger = self.data, self._ledger
         moves = _joints_that_move(self.model, [port.site for port in self._ports])
-        # what :func:`tool_motion` is called with in every step; None where the engine serves
+        # finds the motion of all tools; None where the engine does
         self._motion = (
             None
             if moves is None
-            else (data.xanchor, data.xaxis, data.site_xpos, data.qvel, moves, ledger.live)
+            else bind(
+                tool_motion, data.xanchor, data.xaxis, data.site_xpos, data.qvel, moves, ledger.live
+            )
         )
         self._q, self._v, self._last = data.qpos, data.qvel, data.qpos.copy()
         # what is called in every step, in this order: joints, then touches
@@ -259,9 +262,16 @@ class World:
         )
         self._sense()
 
+    @property
+    def only_shows(self) -> bool:
+        """Whether machines elsewhere stand for all its robots, so that nothing is simulated."""
+        return len(self.mirrored) == len(self.ports)
+
     def advance(self, to_ns: int) -> None:
         """Step until ``to_ns``; steps are whole, so the world may stay up to one step behind."""
-        if len(self.mirrored) == len(self.ports):
+        if to_ns - self.now_ns < self.step_ns:
+            return
+        if self.only_shows:
             self._follow(to_ns)
             return
         while self.now_ns + self.step_ns <= to_ns:
@@ -272,9 +282,8 @@ class World:
 
     def _follow(self, to_ns: int) -> None:
         """Only show where machines are, often enough for the eye: nothing here moves them."""
-        steps = (to_ns - self.now_ns) // self.step_ns
         before = self.now_ns // SHOWN_NS
-        self.now_ns += max(steps, 0) * self.step_ns
+        self.now_ns += (to_ns - self.now_ns) // self.step_ns * self.step_ns
         if self.now_ns // SHOWN_NS != before:
             self._sense()
 
@@ -370,7 +379,7 @@ class World:
     def _sense(self) -> None:
         mujoco.mj_step1(self.model, self.data)
         if self._motion is not None:
-            tool_motion(*self._motion)
+            self._motion()
         else:
             for port in self._ports:
                 port.update_jacobian(self.model, self.data)

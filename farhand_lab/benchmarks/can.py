@@ -20,9 +20,9 @@ from pathlib import Path
 from farhand.errors import FileError
 from farhand.plants.damiao.arms import load_arm
 from farhand.plants.damiao.driver import DamiaoDriver
-from farhand.plants.damiao.server import BusAdaptor, Server
-from farhand.plants.damiao.simulated import SimulatedArm
-from farhand.plants.damiao.wires import PythonCanWire, VirtualWire, Wire, open_wire
+from farhand.plants.damiao.server import BusAdaptor, MotorServer
+from farhand.plants.damiao.simulated import SimulatedCanArm
+from farhand.plants.damiao.wires import CanWire, PythonCanWire, VirtualWire, open_wire
 from farhand.robots import load_robot
 from farhand_lab.benchmarks.measure import Benchmark
 
@@ -36,7 +36,7 @@ def _served(interface: str) -> str:
     channel = f"239.76.{os.getpid() % 256}.{os.getpid() // 256 % 256}"
     if interface == "virtual":
         going = threading.Event()
-        server = Server(SimulatedArm(load_arm("openarm")), BusAdaptor("virtual", "bench"))
+        server = MotorServer(SimulatedCanArm(load_arm("openarm")), BusAdaptor("virtual", "bench"))
         threading.Thread(
             target=server.run, kwargs={"going": lambda: not going.is_set()}, daemon=True
         ).start()
@@ -57,7 +57,7 @@ def _served(interface: str) -> str:
 def _driver(interface: str, theirs: bool) -> DamiaoDriver:
     arm = load_arm("openarm")
     channel = _served(interface)
-    wire: Wire = (
+    wire: CanWire = (
         PythonCanWire(interface, channel)
         if theirs
         else open_wire(interface, channel, arm.bit_rate, arm.data_bit_rate)
@@ -71,7 +71,7 @@ def _driver(interface: str, theirs: bool) -> DamiaoDriver:
 def _bit_time(fd: bool) -> float:
     """Of a cycle on the wire, with the motors' latency, [µs]."""
     arm = load_arm("openarm")
-    driver = DamiaoDriver(arm, load_robot("openarm"), VirtualWire(SimulatedArm(arm), fd))
+    driver = DamiaoDriver(arm, load_robot("openarm"), VirtualWire(SimulatedCanArm(arm), fd))
     return 1e6 * driver.measure_cycle(0.5)
 
 

@@ -16,10 +16,10 @@ from statistics import median
 from typing import Any
 
 from farhand.errors import UnknownName
-from farhand.loop.interrupts import ignoring_interrupts
+from farhand.loop.interrupts import end_with_parent, ignoring_interrupts
 from farhand.running.resume import FinishedPieces
 
-NAMED = ("tick", "kinematics", "ik", "recording", "ur", "can", "link", "console")
+NAMED = ("tick", "kinematics", "ik", "recording", "ur", "can", "link", "console", "publishing")
 SUITES = tuple(f"farhand_lab.benchmarks.{name}" for name in NAMED)
 BATCHES = 15
 PAIRS = 7
@@ -84,7 +84,8 @@ def run(
     finished = FinishedPieces() if finished is None else finished
     left = [benchmark for benchmark in chosen if benchmark.name not in finished.rows]
     for _, group in groupby(left, key=lambda benchmark: benchmark.name.partition("/")[0]):
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, spawn, initializer=end_with_parent) as process:
             for benchmark in group:
                 if progress is not None:
                     progress(len(finished.rows), len(chosen), benchmark.name)

@@ -13,7 +13,7 @@ from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass, set_damping
 from farhand_lab.dual_arm.mutations import invert, terms_changed
-from farhand_lab.dual_arm.pair import REST, VISCOUS, Pair, largest, rig_pair, states
+from farhand_lab.dual_arm.pair import REST, VISCOUS, CoupledArms, largest, rig_pair, states
 from farhand_lab.harness import Finding, experiment, generator
 from farhand_lab.mutation import Mutations
 from farhand_lab.trial import dual_arm, run
@@ -204,12 +204,12 @@ def _drift_at_rest(seconds: float, *settings: tuple[str, object]) -> float:
     return max(largest(q - q[0]) for q in joints)
 
 
-def _law_gamma(pair: Pair) -> Array:
+def _law_gamma(pair: CoupledArms) -> Array:
     pair.multiplier()
     return pair.law.gamma
 
 
-def _stacked_gamma(pair: Pair) -> Array:
+def _stacked_gamma(pair: CoupledArms) -> Array:
     """G M⁻¹ Gᵀ of the tables, with G = [−J₁ J₂] and M = blkdiag(B₁, B₂)."""
     G, M = np.zeros((6, 12)), np.zeros((12, 12))
     blocks = slice(0, 6), slice(6, 12)

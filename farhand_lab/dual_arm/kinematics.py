@@ -24,7 +24,7 @@ from farhand.spatial import (
     wrench_in_parent,
 )
 from farhand_lab.dh import DHArm
-from farhand_lab.dual_arm.pair import Pair, largest, rig_pair, slope, states
+from farhand_lab.dual_arm.pair import CoupledArms, largest, rig_pair, slope, states
 from farhand_lab.harness import Finding, experiment, generator
 from farhand_lab.mutation import Mutation, Mutations
 
@@ -233,7 +233,7 @@ def _numeric_jacobian(table: DHArm, q: Array, shift: Array | None = None) -> Arr
     return np.array(columns).T
 
 
-def _error(pair: Pair, q_a: Array, q_b: Array) -> Array:
+def _error(pair: CoupledArms, q_a: Array, q_b: Array) -> Array:
     pair.set_state(q_a, np.zeros(6), q_b, np.zeros(6))
     pair.law.measure(pair.a, pair.b)
     return pair.law.error.copy()

@@ -38,7 +38,7 @@ def published_robots(
     return {"leader": leader, "follower": leader.edited(scale_mass(mass_scale))}
 
 
-class Pair:
+class CoupledArms:
     """Leader and follower with the law between them.
 
     Args:
@@ -84,14 +84,14 @@ class Pair:
         return total
 
 
-def rig_pair(*settings: tuple[str, object], damping: float = 0.0) -> Pair:
+def rig_pair(*settings: tuple[str, object], damping: float = 0.0) -> CoupledArms:
     """The arms of the dual-arm rig as its stations know them."""
     rig = dual_arm("virtual-constraints", "rest", *settings)
     leader, follower = (station.arm for station in rig.session.stations)
     table = DHArm.load("ur5e", "cb")
     scale = float(rig.construction.mass_scale)  # type: ignore[attr-defined]
     rig.close()
-    return Pair(leader, follower, (table, table.scaled(scale)), damping)
+    return CoupledArms(leader, follower, (table, table.scaled(scale)), damping)
 
 
 def states(stream: str, count: int) -> Iterator[tuple[Array, Array]]:

@@ -20,7 +20,7 @@ from farhand_lab.benchmarks.kinematics import generic
 from farhand_lab.benchmarks.measure import Benchmark, measure
 from farhand_lab.dh import DHArm
 from farhand_lab.dual_arm.mutations import FOLLOWER, LEADER
-from farhand_lab.dual_arm.pair import PLACES, REST, VISCOUS, Pair, largest, rig_pair, states
+from farhand_lab.dual_arm.pair import PLACES, REST, VISCOUS, CoupledArms, largest, rig_pair, states
 from farhand_lab.dual_arm.signals import coupled_rig, position_error
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation, Mutations
@@ -96,7 +96,7 @@ def _ignore(_: object) -> None:
     """Make a function that returns something one that does not."""
 
 
-def _moving_pair() -> Pair:
+def _moving_pair() -> CoupledArms:
     """Both arms near the start posture, moving, with a little error between them."""
     pair, rng = rig_pair(damping=0.01), generator("moving pair")
     home = load_robot("ur5e").home
@@ -106,7 +106,7 @@ def _moving_pair() -> Pair:
     return pair
 
 
-def _regulator(pair: Pair, motion: list[tuple[Array, Array]], wrenches: Array) -> Array:
+def _regulator(pair: CoupledArms, motion: list[tuple[Array, Array]], wrenches: Array) -> Array:
     """The published algorithm as written (sources/dual-arm §3.14), on generic NumPy models."""
     law, mapping = pair.law, pair.law.mapping
     bases = (0.0, 0.75)  # of the arms along y, [m]
@@ -138,7 +138,7 @@ def _robot(name: str, share: float = 1.0) -> Robot:
 def _residual(leader: str, follower: str) -> float:
     """Largest ÿ + K_d ẏ + K_p e at random moving, pushed states within ±0.5 rad of home."""
     arms = Arm.of(_robot(leader)), Arm.of(_robot(follower, 0.25), PLACES["follower"])
-    pair = Pair(*arms, (DHArm.load(leader), DHArm.load(follower).scaled(0.25)))
+    pair = CoupledArms(*arms, (DHArm.load(leader), DHArm.load(follower).scaled(0.25)))
     rng, worst = generator(f"{leader} leads {follower}"), 0.0
     homes = load_robot(leader).home, load_robot(follower).home
     for _ in range(50):

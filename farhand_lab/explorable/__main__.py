@@ -13,7 +13,7 @@ from farhand.analysis.stability.sweep import sweep
 from farhand.files import write_text
 from farhand.report.output import counting
 from farhand_lab.explorable.page import write_page
-from farhand_lab.explorable.runs import Cell, Grid, drawing, predict, record
+from farhand_lab.explorable.runs import ExplorableRun, Grid, drawing, predict, record
 
 OUT = Path("out/docs/explorable.html")
 
@@ -51,7 +51,7 @@ def make(
     return named, {f"{law}/{wall:g}": predict(law, wall, grid.delays) for law, wall in pairs}
 
 
-def _name(cell: Cell) -> str:
+def _name(cell: ExplorableRun) -> str:
     return cell.name
 
 

@@ -70,16 +70,16 @@ class Grid:
     delays: tuple[float, ...] = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)  #: one way, [ms]
     seconds: float = SECONDS  #: length of a run, [s]
 
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[ExplorableRun]:
         """All of them."""
         return [
-            Cell(law, layer, wall, delay, self.seconds)
+            ExplorableRun(law, layer, wall, delay, self.seconds)
             for law, wall, layer, delay in product(self.laws, self.walls, self.layers, self.delays)
         ]
 
 
 @dataclass(frozen=True)
-class Cell:
+class ExplorableRun:
     """One run."""
 
     law: str
@@ -104,7 +104,7 @@ class Cell:
         )
 
 
-def record(cell: Cell) -> dict[str, Any]:
+def record(cell: ExplorableRun) -> dict[str, Any]:
     """Run a cell until its end or its first trip.
 
     Returns:
@@ -205,7 +205,7 @@ def predict(law: str, wall: float, delays: Sequence[float]) -> list[list[float]]
     Returns:
         The first and the last of each range of calm delays, one way, [ms].
     """
-    rig = Cell(law, "none", wall, delays[-1]).build()
+    rig = ExplorableRun(law, "none", wall, delays[-1]).build()
     try:
         whole = operating_point(rig.session, rig.world, rig.parts, standing=rig.standing).whole
     finally:
@@ -260,7 +260,7 @@ def drawing() -> dict[str, Any]:
         ends in a body, radius [m] and colour; ``tool``, its place in a body; ``hand``, where the
         hand wants the tool at every sample [m]; ``wall``, its place along x [m].
     """
-    rig = Cell("position-force", "none", 6000.0, 0.0).build()
+    rig = ExplorableRun("position-force", "none", 6000.0, 0.0).build()
     try:
         model = rig.world.placed["leader"].robot.compile()
         hand, wall = rig.parts.hand, rig.parts.wall

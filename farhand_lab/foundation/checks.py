@@ -234,11 +234,11 @@ def gravity(act, self: Station, now_ns: int) -> None:
     self.plant.write(self.controller.command, now_ns)
 
 
-@MUTATIONS.of(Ledger, "begin", "P-02 P-03")
-def ledger(begin, self: Ledger) -> None:
+@MUTATIONS.of(Ledger, "end", "P-02 P-03")
+def ledger(end, self: Ledger) -> bool:
     """Work is counted with the wrong velocity."""
-    begin(self)
     self._books[: self._nv] *= -0.9
+    return end(self)
 
 
 @MUTATIONS.of(PositionForce, "step", "P-04")
@@ -286,11 +286,12 @@ def nan_check(check, self: Guard, sample: Sample, now_ns: int) -> bool:
     return check(self, sample, now_ns)
 
 
-@MUTATIONS.of(SimulatedPlant, "_degrade_wrench", "P-11")
-def seed(degrade, self: SimulatedPlant, sample: Sample) -> None:
+@MUTATIONS.of(SimulatedPlant, "_next_noise", "P-11")
+def seed(next_noise, self: SimulatedPlant, sigma: Array) -> Array:
     """Noise ignores the seed."""
     self._rng = np.random.default_rng()
-    degrade(self, sample)
+    noise: Array = next_noise(self, sigma)
+    return noise
 
 
 @MUTATIONS.of(EmulatedNetwork, "send", "P-12")

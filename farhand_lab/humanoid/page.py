@@ -74,7 +74,7 @@ class DashboardBench:
 
     def __init__(self, server: viser.ViserServer, live: Live) -> None:
         from farhand.console.viewer import Console
-        from farhand_lab.page_visitors import Operator
+        from farhand_lab.page_visitors import PageOperator
 
         settings: list[tuple[str, object]] = [("leader.device.inkwell.offset", COUNTER_OFFSET)]
         self.rig = build_rig("humanoid", Options(scenario="rest", settings=settings))
@@ -87,7 +87,9 @@ class DashboardBench:
         self.console = Console(server, source, scene_of(self.rig), requests, live)
         self._sent = 0
         self.start = self.limb.q.copy()  #: where the limb began, [rad]
-        self.operator = Operator(f"http://127.0.0.1:{server.get_port()}")  #: who presses and enters
+        self.operator = PageOperator(
+            f"http://127.0.0.1:{server.get_port()}"
+        )  #: who presses and enters
         self.go(0.5)
 
     @property

@@ -260,7 +260,7 @@ def _first(flags: Array) -> int:
 
 
 @dataclass
-class Fingers:
+class PenGrip:
     """Fingers that hold a pen a lever away from its wrist point; springs about the first pose."""
 
     lever: Array  #: from the fingers to the wrist point in the pen's axes, [m]
@@ -296,7 +296,7 @@ def fingers_feel(force: Callable[[float, Array], Array]) -> tuple[Array, Array]:
     # with the mass of the rig's hand on it
     robot = in_hand(load_robot("omni"), Humanoid().hand_mass, Humanoid().hand_inertia)
     plant = HapticPlant(World({"pen": Placed(robot)}), "pen", HapticProfile.of(robot))
-    plant.profile.holds_weight, fingers = True, Fingers(TorqueIllusion().lever)
+    plant.profile.holds_weight, fingers = True, PenGrip(TorqueIllusion().lever)
     plant.world.touch("pen", "fingers", fingers)
     command, felt = JointTorque(6), []
     for tick in range(1500):

@@ -10,7 +10,7 @@ from farhand.analysis.stability.loop import Contact, WholeLoop
 from farhand.analysis.stability.operating_point import Point, operating_point
 from farhand.analysis.stability.spectrum import largest_stable_delay
 from farhand.rigs import Options, build_rig
-from farhand.running.stability_trial import TRIAL_S, Trial, attempt
+from farhand.running.stability_trial import TRIAL_S, StabilityTrial, attempt
 from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.trial import QUIET
@@ -58,7 +58,7 @@ def shakes(grip: HandGrip, share: float) -> bool:
     delay = share * predicted(grip)
     seconds = LONG_TRIAL_S if delay > SLOW_DELAY_S else TRIAL_S
     setup = ("dual-arm", grip.law, 1e3 * delay, *grip.wall, grip.hand, tuple(QUIET))
-    return bool(attempt(Trial(*setup, seconds=seconds))["shakes"])
+    return bool(attempt(StabilityTrial(*setup, seconds=seconds))["shakes"])
 
 
 def judge(grips: tuple[HandGrip, ...]) -> Finding:

@@ -7,7 +7,7 @@ import numpy as np
 from farhand.analysis import two_port
 from farhand.analysis.two_port import (
     HybridMatrix,
-    Signals,
+    PortSignals,
     hybrid_from,
     hybrid_of,
     static_hybrid_of,
@@ -141,7 +141,7 @@ def _from_environments() -> HybridMatrix:
     runs = []
     for stiffness in (200.0, 2000.0):
         felt, moved = BridgeTwoPort(stiffness).respond(x_h, np.zeros(len(times)), TICK)
-        runs.append(Signals(x_h, felt, moved, stiffness * moved, TICK).after(3.0))
+        runs.append(PortSignals(x_h, felt, moved, stiffness * moved, TICK).after(3.0))
     return hybrid_from(runs, FREQUENCIES)
 
 

@@ -312,7 +312,7 @@ def compensation_sign(_, self, velocity):
     return -self.gain * self.friction.quick(velocity)
 
 
-@MUTATIONS.of(StateVariableFilter, "_prepare", "Y-48")
+@MUTATIONS.of(StateVariableFilter, "prepare", "Y-48")
 def sluggish_velocity(whole, self, dt):
     """The velocity filter's cut-off is twenty times lower than it is set."""
     cutoff, self.cutoff = self.cutoff, self.cutoff / 20.0

@@ -358,7 +358,7 @@ def _ramped(t: float) -> Array:
     )
 
 
-class Drive:
+class BaseDrive:
     """The robot on the floor, its arm held still, and one way to drive its base along x.
 
     Args:
@@ -429,7 +429,7 @@ def identified() -> Friction:
 def driven(load: float, gain: float, legacy: float = 0.0) -> Array:
     """Error along x of the base, [m], with a share of the identified friction compensated."""
     helper = WheelCompensation(FrictionCompensation(identified(), gain)) if gain else None
-    return Drive(load, helper, legacy).run()
+    return BaseDrive(load, helper, legacy).run()
 
 
 def rms(error: Array) -> float:

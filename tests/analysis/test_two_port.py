@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from farhand.analysis.shaking import Shaker, shake
 from farhand.analysis.two_port import (
     HybridMatrix,
-    Signals,
+    PortSignals,
     components,
     hybrid_from,
     hybrid_of,
@@ -86,7 +86,7 @@ def test_any_two_unlike_environments_tell_the_same_matrix(soft, stiff):
     x_h, runs = multisine(F, 0.005, t), []
     for stiffness in (soft, stiff):
         felt, moved = _against(rod, x_h, stiffness)
-        runs.append(Signals(x_h, felt, moved, stiffness * moved, DT).after(3.0))
+        runs.append(PortSignals(x_h, felt, moved, stiffness * moved, DT).after(3.0))
     np.testing.assert_allclose(hybrid_from(runs, F).h, rod.exact(F), rtol=0.05, atol=5e-5)
 
 
@@ -106,7 +106,7 @@ def test_experiments_that_are_alike_are_refused():
     """Twice the same thing tells nothing new, and one experiment is not enough."""
     t = DT * np.arange(3000)
     x = multisine(F, 0.01, t)
-    run = Signals(x, 3.0 * x, 0.5 * x, 10.0 * x, DT)
+    run = PortSignals(x, 3.0 * x, 0.5 * x, 10.0 * x, DT)
     with pytest.raises(BadValue, match="too similar"):
         hybrid_from([run, run], F)
     with pytest.raises(BadValue, match="two different"):

@@ -21,12 +21,20 @@ from farhand.console.viewer import PANEL_WIDTH
 from farhand.console.views import FIELD_OF_VIEW, MIN_ASPECT, camera_of
 from farhand.loop.clock import WallClock
 from farhand.rigs import Options, Rig, build_rig
+from farhand.running.page import scene_for
 
 SECONDS = (
     60.0  # [s], the longest a test waits for anything; software rendering on a busy machine is slow
 )
 SIZE = {"width": 640, "height": 300}
+BESIDE = {"x": 0, "y": 0, "width": 290, "height": 200}
 PHONE = {"width": 390, "height": 844}
+FEW_FRAMES = (
+    "window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 500)"
+)
+"""Script of a visitor for whom two pictures a second are enough: software drawing takes a core."""
+
+TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 class Run:
@@ -35,6 +43,8 @@ class Run:
     Args:
         scenario: what happens in it; None for what the rig does by itself.
         rig: its name.
+        predicted: whether its page predicts when it shakes, as that of a command does.
+        options: more of the rig's.
 
     Attributes:
         rig: what runs.
@@ -48,15 +58,18 @@ class Run:
         port: int = 0,
         rig: str = "dual-arm",
         tokens: Tokens | None = None,
+        predicted: bool = False,
+        **options: Any,
     ) -> None:
-        # a busy machine is late, which is not what is tested here
-        calm = ("deadlines.storm", 1_000_000)
+        # a busy machine is late, which is not what is tested here: no tick is left out, and no trip
+        calm = [("deadlines.storm", 1_000_000), ("deadlines.catch_up", 10.0)]
         self.rig: Rig = build_rig(
-            rig, Options(scenario=scenario, clock=WallClock(), settings=[calm])
+            rig, Options(scenario=scenario, clock=WallClock(), settings=calm, **options)
         )
         session = self.rig.session
+        scene = scene_for(self.rig) if predicted else scene_of(self.rig)
         self.served: Page = serve(
-            session.telemetry.path, scene_of(self.rig), host, port, session.commands, tokens
+            session.telemetry.path, scene, host, port, session.commands, tokens
         )
         self._thread = threading.Thread(target=session.run, args=(600.0, self.served.poll, 0.02))
         self._thread.start()
@@ -127,20 +140,29 @@ class Wire:
             while data := source.recv(65536):
                 self._flows.wait()
                 if not self._whole or (self.refused is not None and self.refused in data):
-                    return
+                    break
                 target.sendall(data)
+            # Closed alone, a socket that the other thread reads from would stay open
+            for end in (source, target):
+                end.shutdown(socket.SHUT_RDWR)
 
 
 class Visitor:
     """Somebody with the page open.
+
+    Args:
+        script: that the browser runs before the page's own.
 
     Attributes:
         page: of the browser.
         complaints: errors the browser's console has shown.
     """
 
-    def __init__(self, browser: Any, address: str, size: dict[str, int] = SIZE) -> None:
+    def __init__(
+        self, browser: Any, address: str, size: dict[str, int] = SIZE, script: str = ""
+    ) -> None:
         self.page = browser.new_page(viewport=size)
+        self.page.add_init_script(script)
         self.page.set_default_timeout(1e3 * SECONDS)
         self.complaints: list[str] = []
         self.page.on(
@@ -166,15 +188,15 @@ class Visitor:
 
     def newtons(self, what: str) -> float:
         """A force that the panel tells, [N]."""
-        found = re.search(rf"{what}.*?([\d.]+) N", self.text(), re.DOTALL)
+        found = re.search(rf"{what}\s.*?([\d.]+) N", self.text())
         return float(found.group(1)) if found else 0.0
 
-    def pixels(self) -> np.ndarray:
-        """The picture left of the panel."""
+    def pixels(self, clip: dict[str, int] = BESIDE) -> np.ndarray:
+        """A part of the window in grey; by default the picture left of the panel."""
         image = pytest.importorskip("PIL.Image")
-        shot = self.page.screenshot(
-            clip={"x": 0, "y": 0, "width": 290, "height": 200}, timeout=1e3 * SECONDS
-        )
+        # On a busy machine the window may still show what was drawn seconds ago
+        self.page.evaluate(TWO_FRAMES)
+        shot = self.page.screenshot(clip=clip, timeout=1e3 * SECONDS)
         return np.asarray(image.open(io.BytesIO(shot)).convert("L"), dtype=float)
 
 

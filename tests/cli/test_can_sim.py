@@ -43,6 +43,8 @@ def test_python_can_finds_the_motors_in_another_process(tmp_path: Path) -> None:
         (["--fault", "smoke"], "unknown fault 'smoke'"),
         (["--fault", "silent:x"], "silent:3"),
         (["--fault", "silent:9"], "motors 1 to 8"),
+        (["--fault", "silent:0"], "motors 1 to 8"),
+        (["--fault", "bus-off:3"], "leave out :3"),
         (["--at", "/"], "exists and is no link"),
         (["--seconds", "-1"], "--seconds"),
     ],

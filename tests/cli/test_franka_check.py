@@ -17,7 +17,10 @@ def test_it_prints_what_it_found_and_fails_if_no_law_can_be_used(
     monkeypatch, capsys, tmp_path, success, code
 ) -> None:
     """The same is in the JSON."""
-    link, model = LinkCheck(998.0, 5e-5, 9e-5, success, 2, 1), ModelCheck(100, 0.02, 0.01, 0, 0, 0)
+    link, model = (
+        LinkCheck(998.0, 5e-5, 9e-5, 3e-3, success, 2, 1),
+        ModelCheck(100, 0.02, 0.01, 0, 0, 0),
+    )
     found = FrankaCheck(
         "arm", "0.21", "fr3-arm", 0.0, False, link, model, [0.2] * 7, 1.5, judge(link, model, 1.5)
     )

@@ -150,3 +150,20 @@ def test_ctrl_c_is_one_line_and_code_130(farhand_command, monkeypatch):
     assert (said.code, said.out, said.err) == (130, "", "farhand: interrupted\n")
     monkeypatch.setattr(cli, "app", interrupted)
     assert farhand_command("list").code == 130
+
+
+def test_an_interrupt_while_a_library_is_loaded_is_no_error(monkeypatch, capsys):
+    """pybind11 raises an ImportError from it; any other one is shown."""
+
+    def load(cause):
+        def fail(**_):
+            raise ImportError("initialization failed") from cause
+
+        return fail
+
+    monkeypatch.setattr(cli, "app", load(KeyboardInterrupt()))
+    assert cli.main(["list"]) == 130
+    assert capsys.readouterr().err == "farhand: interrupted\n"
+    monkeypatch.setattr(cli, "app", load(None))
+    with pytest.raises(ImportError):
+        cli.main(["list"])

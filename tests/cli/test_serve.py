@@ -30,7 +30,9 @@ def test_it_takes_every_option_of_run():
         (["serve", "dual-arm"], "--name"),
         (["serve", "dual-arm", "--name", "a", "--clock", "virtual"], "real time"),
         (["run", "dual-arm", "--name", "a", "--headless"], "--clock wall"),
+        (["serve", "pair", "--name", "a", "--operator", "novice"], "add --task"),
         (["serve", "dual-arm", "--name", "a/b"], "not a name of a session"),
+        (["serve", "dual-arm", "--name", "", "--seconds", "0.1"], "not a name of a session"),
     ],
 )
 def test_what_cannot_be_served_is_refused_in_one_line(words, reason, capsys):

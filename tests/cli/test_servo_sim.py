@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
 
 from farhand.cli.main import main
+from farhand.cli.servo_sim import servo_sim
+from farhand.plants.servo_arm.simulated_arm import SimulatedServoBus
 from farhand.plants.servo_bus.driver import SerialLine, ServoDriver
 from farhand.plants.servo_bus.joints import LIMBS, joints_named
 from farhand.plants.servo_bus.simulated_bus import BusTiming
@@ -67,6 +71,28 @@ def test_an_arm_is_found_at_the_link_and_the_link_goes_with_it(tmp_path) -> None
     assert not link.is_symlink()
 
 
+def test_a_bus_that_fails_ends_the_command(tmp_path, monkeypatch) -> None:
+    """At once, not after the time it was given."""
+    link = tmp_path / "arm"
+
+    def fail(*_: object) -> list[bytes]:
+        raise RuntimeError("broken")
+
+    def ask() -> None:
+        while not link.exists():
+            time.sleep(0.01)
+        link.write_bytes(b"\xff\xff\x01\x02\x01\xfb")
+
+    monkeypatch.setattr(SimulatedServoBus, "feed", fail)
+    client = threading.Thread(target=ask)
+    client.start()
+    began = time.monotonic()
+    with pytest.raises(RuntimeError, match="broken"):
+        servo_sim("so101", at=link, seconds=60.0)
+    client.join()
+    assert time.monotonic() - began < 30.0
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -74,6 +100,10 @@ def test_an_arm_is_found_at_the_link_and_the_link_goes_with_it(tmp_path) -> None
         (["so101", "--corrupt", "2"], "--corrupt = 2 is outside [0, 1]"),
         (["so101", "--reboot", "x"], "--reboot 'x' must be ID:SECONDS"),
         (["so101", "--reboot", "9:1"], "so101 has no servo 9"),
+        (["so101", "--reboot", "3:nan"], "--reboot = nan is outside [0, 1e+06] s"),
+        (["so101", "--hand", "nan"], "--hand = nan is outside [-1, 1] m"),
+        (["so101", "--dead", "3"], "--dead: only for a limb, and this is an arm"),
+        (["--at", "arm"], "--at: only for an arm, and this is a limb: name the ARM"),
         (["so101", "--at", "/nowhere/arm"], "cannot make the link /nowhere/arm"),
     ],
 )

@@ -38,6 +38,7 @@ def test_a_key_is_made_once_for_its_owner_alone(farhand_command, key):
     ("words", "complaint"),
     [
         (("leader", "dual-arm"), "farhand leader needs --connect HOST:PORT"),
+        (("leader", "dual-arm", "--connect", "a:1", "--publish-drive"), "add --publish"),
         (
             ("leader", "dual-arm", "--connect", "nowhere"),
             "--connect 'nowhere' is not of the form HOST:PORT",

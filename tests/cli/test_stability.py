@@ -9,7 +9,7 @@ import pytest
 from farhand.analysis.stability import cells
 from farhand.cli.main import main
 from farhand.report.stability import lines
-from farhand.running.stability_trial import Trial, attempt
+from farhand.running.stability_trial import StabilityTrial, attempt
 
 SOFT = ["--law", "position-force", "--delay", "100", "--hand", "200,5,0", "--wall", "600,20"]
 
@@ -58,7 +58,7 @@ def test_the_rig_itself_is_calm_below_the_limit_and_shakes_above():
     of it.
     """
     calm, shaking = (
-        attempt(Trial("dual-arm", "position-force", 100.0, stiffness, 20.0, (200.0, 5.0)))
+        attempt(StabilityTrial("dual-arm", "position-force", 100.0, stiffness, 20.0, (200.0, 5.0)))
         for stiffness in (400.0, 1200.0)
     )
     assert calm["shakes"] is False

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import re
+from importlib.metadata import entry_points
 
 import numpy as np
 import pytest
 
+from farhand.cli import main
 from farhand.friction import make
 from farhand.friction.fit.data import write_recording
 from farhand.friction.fit.protocol import protocol, simulate
@@ -113,3 +116,23 @@ def test_a_comparison_that_does_not_fit_is_told_in_sentences(monkeypatch, capsys
     assert shown.startswith("four-channel-sensorless\n  delay 20 ms") and "…" not in shown
     assert "hard 1 N/m" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= 60
+
+
+def helps(words: list[str], command) -> list[list[str]]:
+    """The words of a command and of every one below it."""
+    return [words] + [
+        found
+        for name, inner in getattr(command, "commands", {}).items()
+        for found in helps([*words, name], inner)
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(point.name for point in entry_points(group=main.COMMANDS)))
+def test_a_paragraph_of_help_is_filled_to_the_edge(name, monkeypatch, farhand_command):
+    """At 80 columns a line ends where the next word has no room, not where the source ends one."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in helps([name], main.load_command(name)):
+        prose = ANSI.sub("", farhand_command(*words, "--help").out).split("╭")[0].split("\n")
+        for line, following in itertools.pairwise(text.strip() for text in prose):
+            if line and following and "Usage:" not in line:
+                assert len(line) + 1 + len(following.split()[0]) > 77, (words, line, following)

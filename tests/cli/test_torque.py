@@ -40,6 +40,8 @@ RESTING = {f"q{k}": np.full(len(GOOD["t"]), 0.1) for k in range(1, 7)} | {
 JUMPING = np.where(GOOD["t"] > 5.0, GOOD["q2"] - 2.0, GOOD["q2"])
 CURRENTS = {f"current{k}": GOOD[f"torque{k}"] for k in range(1, 7)}
 SECONDS = {f"v{k}": np.degrees(GOOD[f"v{k}"]) for k in range(1, 7)}
+JITTER = 0.004 * np.random.default_rng(4).uniform(-1.0, 1.0, len(GOOD["t"]))
+FROM_ZERO = str.maketrans("123456", "012345")
 
 BAD = {
     "empty": ("", "empty"),
@@ -68,6 +70,26 @@ BAD = {
     "degrees per second": (changed(**SECONDS), "deg/s"),
     "dead torque": (changed(torque2=np.zeros(len(GOOD["t"]))), "throughout"),
     "semicolons": (text_of(GOOD).replace(",", ";"), "semicolons"),
+    "Excel in Europe": (text_of(GOOD).replace(",", ";").replace(".", ","), "semicolons"),
+    "UTF-16": ("\0".join(text_of(GOOD)), "UTF-8"),
+    "a row of units": (
+        text_of(GOOD).replace("\n", "\ns" + ",rad" * (len(GOOD) - 1) + "\n", 1),
+        "line 2",
+    ),
+    "two logs in one": (text_of(GOOD) + text_of(GOOD), "not a number"),
+    "cut short": (text_of(GOOD)[:-40], "values, not"),
+    "joints from zero": (
+        text_of({name.translate(FROM_ZERO): values for name, values in GOOD.items()}),
+        "lacks q6",
+    ),
+    "velocity as torque": (changed(torque2=GOOD["v2"]), "is its velocity"),
+    "position as torque": (changed(torque2=GOOD["q2"]), "is its position"),
+    "times of arrival": (changed(t=np.sort(GOOD["t"] + JITTER)), "t jitters"),
+    "not unwrapped": (
+        changed(q1=np.where(GOOD["t"] > 5.0, GOOD["q1"] + 6.2832, GOOD["q1"])),
+        "jumps by a whole turn",
+    ),
+    "encoder counts": (changed(q1=np.round(GOOD["q1"] * 4096 / 6.2832)), "beyond its limits"),
 }
 
 
@@ -116,6 +138,22 @@ def test_check_and_fit_say_what_could_be_felt(farhand_command, tmp_path):
     assert (tmp_path / "page" / "index.html").read_text().count("<img") == 2
 
 
+def test_torque_in_another_unit_is_named_and_its_model_comes_with_a_warning(
+    farhand_command, tmp_path
+):
+    """The model is right, but in a run the drives would still read a thousand times too much."""
+    columns = {**GOOD, **{f"torque{k}": 1e3 * GOOD[f"torque{k}"] for k in range(1, 7)}}
+    write_columns(tmp_path / "log.csv", columns)
+    words = (tmp_path / "log.csv", "--robot", "elbow6")
+    said = farhand_command("torque", "fit", *words, "--out", tmp_path / "m.json")
+    assert said.code == 0 and "wrong: joint_2: torque reads" in said.out
+    assert "times what it is; is it in mN·m?" in said.out
+    assert "mend scale there" in " ".join(said.err.split())
+    said = farhand_command("torque", "check", *words)
+    assert "once scale is mended" in said.out.splitlines()[-1]
+    assert "e+0" not in said.out
+
+
 def test_swapped_columns_are_not_fitted(farhand_command, tmp_path):
     """A model of the wrong order would be worse than none."""
     columns = {**GOOD, "torque2": GOOD["torque3"], "torque3": GOOD["torque2"]}
@@ -125,6 +163,24 @@ def test_swapped_columns_are_not_fitted(farhand_command, tmp_path):
     assert said.code == 2 and "swapped" in said.err and not out.exists()
 
 
+def test_a_log_with_contact_is_not_fitted(farhand_command, tmp_path):
+    """A push of four seconds is named by time and joint, and no model is made of it."""
+    columns = arm_columns()
+    pushed = (columns["t"] > 8.0) & (columns["t"] < 12.0)
+    columns["torque2"] = columns["torque2"] + np.where(pushed, 6.0, 0.0)
+    write_columns(tmp_path / "log.csv", columns)
+    words = (tmp_path / "log.csv", "--robot", "elbow6")
+    said = farhand_command("torque", "check", *words, "--json", tmp_path / "r.json")
+    assert said.code == 0, said.err
+    found = json.loads((tmp_path / "r.json").read_text())["findings"][0]
+    assert found["kind"] == "contact" and 2 in found["joints"]
+    assert "between 8.0 and 12.0 s" in found["text"]
+    out = tmp_path / "model.json"
+    said = farhand_command("torque", "fit", *words, "--out", out)
+    assert said.code == 2 and "touched" in said.err and said.err.count("\n") == 1
+    assert not out.exists()
+
+
 def test_protocol_writes_set_points(farhand_command, tmp_path):
     """Columns t, q and v of every joint."""
     out = tmp_path / "m.csv"
@@ -132,4 +188,13 @@ def test_protocol_writes_set_points(farhand_command, tmp_path):
         "torque", "protocol", "--robot", "elbow6", "--out", out, "--seconds", "16"
     )
     assert said.code == 0 and "16 s" in said.out
+    assert "farhand torque check LOG.csv --robot elbow6" in said.out
     assert out.read_text().splitlines()[0].startswith("t,q1,q2")
+
+
+def test_protocol_says_the_units_of_each_joint(farhand_command, tmp_path):
+    """Slides are in metres, and a speed limit may not be known."""
+    words = ("--robot", "point3", "--out", tmp_path / "m.csv", "--seconds", "15")
+    said = farhand_command("torque", "protocol", *words)
+    assert said.code == 0 and "rad" not in said.out
+    assert said.out.count(" m, its speed limit is not known") == 3

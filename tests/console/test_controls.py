@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 import viser
 
+from farhand.console import palette
+from farhand.console.controls import SURE_S
 from farhand.console.scene import scene_of
 from farhand.console.status import Health
+from farhand.console.things import tool_speed
 from farhand.console.tuning import _in_order
-from farhand.console.viewer import Console
+from farhand.console.viewer import FRAMES_PER_STATUS, Console
 from farhand.loop.telemetry import Reader
-from farhand.rigs import build_rig
+from farhand.rigs import Options, build_rig
 
 FRAME = 1.0 / 30.0
 
@@ -56,14 +59,16 @@ def drag(console: Console, phase: str, place: np.ndarray) -> None:
     mover.join()
 
 
-def test_a_drag_moves_the_hand_no_faster_than_an_arm(console, heard):
-    """Half a metre a second, however far the mouse jumps."""
+def test_a_drag_moves_the_hand_no_faster_than_an_arm(rig, console, heard):
+    """A quarter of what the slowest joint of either allows, however far the mouse jumps."""
     far = np.array(console.grasp._handle.position) + [1.0, 0.0, 0.0]
     drag(console, "start", far)
     console.frame(FRAME, Health(), False, False)
     name, path, value = heard[-1]
     assert (name, path) == ("set", "hand.drag")
-    assert np.linalg.norm(value) == pytest.approx(0.5 * FRAME, rel=0.01)
+    speed = 0.25 * min(tool_speed(rig, name) for name in ("leader", "follower"))
+    assert 0.2 < speed < 0.5
+    assert np.linalg.norm(value) == pytest.approx(speed * FRAME, rel=0.01)
 
 
 def test_the_hand_pulls_no_harder_than_it_can(console, heard):
@@ -72,6 +77,8 @@ def test_the_hand_pulls_no_harder_than_it_can(console, heard):
     for _ in range(60):
         console.frame(FRAME, Health(), False, False)
     assert np.linalg.norm(heard[-1][2]) <= 100.0 / 1000.0 + 0.01
+    # there the hand is red
+    assert tuple(console.grasp._line.colors.ravel()[:3]) == palette.STOP
     drag(console, "end", np.zeros(3))
     for _ in range(60):
         console.frame(FRAME, Health(), False, False)
@@ -95,8 +102,11 @@ def test_an_open_hand_takes_hold_when_it_is_dragged(console, heard):
     """And only then does anything move."""
     console.reading.changes["hand.open"] = True
     console.frame(FRAME, Health(), False, False)
+    assert console.grasp._hint.visible
     drag(console, "start", np.array(console.grasp._handle.position) + [0.1, 0.0, 0.0])
     assert heard[-1] == ("set", "hand.open", False)
+    # whoever has found the handle needs no hint
+    assert not console.grasp._hint.visible
 
 
 def test_a_team_without_a_coupling_offers_none_but_its_beam_to_drag(heard):
@@ -133,6 +143,54 @@ def test_a_coupled_gripper_is_closed_by_a_slider(console, heard):
     finally:
         server.stop()
         pair.close()
+
+
+def test_a_box_of_the_panel_hides_and_shows_a_layer(console):
+    """Every layer of the picture has one."""
+    inputs = console.controls._server.gui._gui_input_handle_from_uuid.values()
+    boxes = {box.label: box for box in inputs if str(box.label).startswith("show ")}
+    assert set(boxes) == {f"show {name}" for name in console.drawing.layers}
+    for name, layer in console.drawing.layers.items():
+        boxes[f"show {name}"].value = False
+        deadline = time.monotonic() + 20.0
+        while layer.visible and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not layer.visible
+
+
+def test_only_a_second_press_within_some_seconds_ends_the_run(console, heard, monkeypatch):
+    """It ends for everybody, so a slip of the mouse must not do it."""
+    button, now = SimpleNamespace(label="End the run"), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    console.controls._end(button)
+    now[0] += 1.1 * SURE_S
+    console.controls._end(button)
+    assert heard == [] and button.label != "End the run"
+    now[0] += 0.5 * SURE_S
+    console.controls._end(button)
+    assert heard == [("end", "", True)]
+
+
+def test_a_page_of_arms_at_rest_is_quiet(heard, monkeypatch):
+    """Some texts a second; what does not move is not sent again."""
+    rig = build_rig("dual-arm", Options(scenario="rest"))
+    server = viser.ViserServer("127.0.0.1", 0, verbose=False)
+    sent: list[object] = []
+    try:
+        rig.session.run(1.0)
+        made = Console(server, Reader(rig.session.telemetry.path), scene_of(rig), heard)
+        for frame in range(60):
+            rig.session.run(FRAME)
+            made.frame(FRAME, Health(), False, frame % FRAMES_PER_STATUS == 0)
+            if frame == 29:
+                made.controls._moving_until = 0.0
+                queue = type(server.scene._websock_interface)
+                monkeypatch.setattr(queue, "queue_message", lambda _, one: sent.append(one))
+    finally:
+        server.stop()
+        rig.close()
+    # the clock of the panel; that of every frame would be 10, texts that stay another 10
+    assert 0 < len(sent) < 8
 
 
 def test_the_clutch_parts_and_couples_again(console, heard):

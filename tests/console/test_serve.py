@@ -4,6 +4,8 @@ outlives the run.
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import multiprocessing
 import os
 import signal
@@ -13,14 +15,18 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from farhand.console import Page, scene_of, serve
+from farhand.console.live import VISITOR, Live
+from farhand.console.serve import Tokens
 from farhand.console.source import Requests
-from farhand.console.viewer import NICENESS
+from farhand.console.viewer import NICENESS, view
 from farhand.errors import FarhandError, OutOfRange
 from farhand.loop.commands import Commands
 
@@ -181,3 +187,56 @@ def test_the_page_is_taken_down_when_the_program_ends_without_closing_it(tmp_pat
     assert done.returncode == 0
     assert done.stderr == ""
     assert eventually(lambda: not exists(int(done.stdout)))
+
+
+def view_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **stand_ins: object) -> Connection:
+    """Run the page's process in this one, with parts replaced; what it sends to the session."""
+    parts = {"behave": lambda: None, "Reader": lambda _: None, "_follow": lambda *_: None}
+    for name, part in (parts | stand_ins).items():
+        monkeypatch.setattr(f"farhand.console.viewer.{name}", part)
+    ours, theirs = multiprocessing.Pipe()
+    view(tmp_path, {"rig": "dual-arm"}, "127.0.0.1", 0, Tokens(), (theirs, theirs), None)
+    return ours
+
+
+def server_with(arrivals: list[Any]) -> SimpleNamespace:
+    """Viser's server; who connects is given to those in ``arrivals``."""
+    return SimpleNamespace(
+        get_port=lambda: 8080,
+        stop=lambda: None,
+        on_client_connect=arrivals.append,
+        on_client_disconnect=lambda _: None,
+    )
+
+
+def test_the_port_is_sent_before_anything_a_waiting_visitor_asks_for(tmp_path, monkeypatch):
+    """A page that is left open comes back as soon as there is a server, before it is complete."""
+
+    def prepare(server: object, source: object, scene: object, requests: Requests, *_: object):
+        requests.send("stop")
+
+    ours = view_of(
+        tmp_path,
+        monkeypatch,
+        open_server=lambda *_: server_with([]),
+        Console=prepare,
+        _announce=lambda live, requests: requests.send("arrived"),
+    )
+    assert ours.recv() == 8080
+    assert ours.recv()[0] == "stop"
+
+
+def test_a_visitor_who_comes_before_the_page_is_complete_gets_his_view(tmp_path, monkeypatch):
+    """Asked later, viser would not say whose client it is, and none of his keys would turn it."""
+    arrivals, greeted = [], []
+
+    def prepare(server: object, source: object, scene: object, requests: object, live: Live, *_):
+        visit = contextvars.copy_context()
+        visit.run(VISITOR.set, "one")
+        visit.run(asyncio.run, arrivals[0](SimpleNamespace(client_id=1)))
+        live.actions = {"hello": lambda number, value: greeted.append(number)}
+
+    server = server_with(arrivals)
+    ours = view_of(tmp_path, monkeypatch, open_server=lambda *_: server, Console=prepare)
+    assert ours.recv() == 8080
+    assert greeted == ["one"]

@@ -7,6 +7,7 @@ import pytest
 
 from farhand.console.scene import SUCCESSOR, Kinematics, scene_of
 from farhand.console.status import (
+    ERROR,
     JOINT_ERROR,
     Health,
     Reading,
@@ -193,7 +194,9 @@ def test_arms_with_a_job_say_where_it_stands_and_nothing_of_a_coupling():
     finally:
         rig.close()
     assert "coupling" not in text and "tracking error" not in text
-    assert "follow · " in text and not any(f"{mode} · " in text for mode in MODES)
+    assert "follows the force it feels · " in text and not any(
+        f"{mode} · " in text for mode in MODES
+    )
 
 
 @pytest.mark.parametrize("name", rig_names())
@@ -246,6 +249,16 @@ def test_a_large_error_is_warned_of_before_the_guard_would_trip():
     assert "150 mm" in warning and "321 N" in warning and "200 N" in warning
 
 
+def test_curves_have_the_colours_of_the_picture(rig):
+    """By role; several robots of one role have several colours, so theirs are left open."""
+    scene, reader = scene_of(rig), Reader(rig.session.telemetry.path)
+    both = {"force leader [N]": "leader", "force follower [N]": "follower"}
+    assert about(scene, reader)["roles"] == both
+    third = {**scene["robots"][1], "name": "other"}
+    team = {**scene, "robots": [*scene["robots"], third]}
+    assert about(team, reader)["roles"] == {"force leader [N]": "leader"}
+
+
 def test_coupled_joints_are_shown_in_degrees_by_name_with_the_gripper():
     """Their errors are angles, not a place of the tool; the page draws no goal from them."""
     rig = build_rig("pair", Options(scenario="squeeze"))
@@ -267,6 +280,8 @@ def test_coupled_joints_are_shown_in_degrees_by_name_with_the_gripper():
         assert abs(efforts[-1]) > 0.05  # the fingers feel what the follower squeezes
         table = state(reading, scene, Kinematics(scene))
         assert f"{efforts[-1]:.2f} N·m" in table
+        reading.joint_efforts = dict.fromkeys(reading.joint_efforts, np.full(len(errors), -1e-4))
+        assert "-0.00 N·m" not in panel(reading, scene) + state(reading, scene, Kinematics(scene))
     finally:
         rig.close()
 
@@ -279,6 +294,23 @@ def test_a_small_arm_is_pulled_with_no_more_than_it_can_push_back():
     rig.close()
     (hand,) = [thing for thing in scene["things"] if thing["kind"] == "hand"]
     assert 1.0 < hand["most"] < max(limits) / 0.1 and scene["arrow"] < 10.0
+
+
+def test_a_pen_is_pulled_with_no_more_than_its_motors_give():
+    """The youBot's shows 12 N; a hand of 100 N would hide all that it says."""
+    rig = build_rig("youbot")
+    (hand,) = [thing for thing in scene_of(rig)["things"] if thing["kind"] == "hand"]
+    rig.close()
+    assert 1.0 < hand["most"] <= rig.session.stations[0].plant.force_peak
+
+
+def test_arms_that_are_apart_have_no_tracking_error():
+    """A gap in the plot, not a line at zero."""
+    scene = {"things": [], "robots": [], "rig": "dual-arm", "streams": {}}
+    reading = Reading(errors={"coupling": np.zeros(3)})
+    for engagement, shown in ((0.0, False), (1.0, True)):
+        reading.engagement = engagement
+        assert np.isfinite(derived(reading, scene, Health())[ERROR]) == shown
 
 
 def test_a_limb_that_is_led_out_of_its_reach_warns():
@@ -295,3 +327,21 @@ def test_a_limb_that_is_led_out_of_its_reach_warns():
         assert not summary(reading, scene, Health())["warning"]
     finally:
         rig.close()
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (
+            "follower_1: away (release ignored)",
+            "follower_1 has let go: nothing to do for the order “release”",
+        ),
+        ("leader: gripped → carry (go)", "leader carries its share"),
+        ("follower_2: carry → fault (55 N)", "follower_2: fault (55 N)"),
+        ("follower_2.job.orders.order is now grasp", "order to follower_2: grasp"),
+        ("hand.open is now false", "the hand takes hold"),
+    ],
+)
+def test_a_step_of_a_job_is_told_in_plain_words(event, words):
+    """And what a reader cannot know, such as an ignored event of a state, is explained."""
+    assert in_words(event) == words

@@ -11,8 +11,17 @@ import pytest
 
 from farhand.console.live import Live, Visitor
 from farhand.console.scene import Kinematics, scene_of
-from farhand.console.views import EYES, OVERVIEW, Views, camera_of, eye_of
-from farhand.rigs import build_rig, rig_names
+from farhand.console.views import (
+    EYES,
+    FIELD_OF_VIEW,
+    MIN_ASPECT,
+    OVERVIEW,
+    Views,
+    camera_of,
+    eye_of,
+    fit_camera,
+)
+from farhand.rigs import Options, build_rig, rig_names
 
 
 class Nodes(dict):
@@ -93,6 +102,24 @@ def test_one_visitor_is_carried_along_and_the_other_is_left_alone(rig):
     views.update()  # who has left is forgotten
 
 
+@pytest.mark.parametrize("robots", [("so101-leader", "so101"), ("ur5e", "ur5e")])
+def test_a_pair_fills_the_picture(robots):
+    """From side to side two thirds or more of its half, and nothing is cut off."""
+    settings = [("rig.leader_plant", robots[0]), ("rig.follower_plant", robots[1])]
+    built = build_rig("pair", Options(settings=settings))
+    scene, aspect = scene_of(built), 936 / 800
+    kinematics = Kinematics(scene)
+    middle, back = camera_of(scene, kinematics)
+    back = back * MIN_ASPECT / aspect
+    forward = -back / np.linalg.norm(back)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    seen = np.array([*kinematics.body_position[1:]]) - (middle + back)
+    half = aspect * np.tan(0.5 * FIELD_OF_VIEW) * (seen @ forward)
+    side = np.abs(seen @ right / np.linalg.norm(right) / half).max()
+    assert 0.65 < side < 0.85
+    built.close()
+
+
 @pytest.mark.parametrize("told", [True, False], ids=["by the page", "by viser"])
 @pytest.mark.parametrize(("aspect", "sheet"), [(1.22, False), (0.46, True), (0.8, False)])
 def test_only_a_panel_below_the_picture_makes_the_camera_look_lower(rig, aspect, sheet, told):
@@ -115,3 +142,56 @@ def test_only_a_panel_below_the_picture_makes_the_camera_look_lower(rig, aspect,
     assert np.linalg.norm(client.camera.position - client.camera.look_at) > np.linalg.norm(
         overview[1]
     )
+
+
+class SlowBrowsersCamera:
+    """viser's handle of a camera whose browser reports the view that is wanted once the position
+    is sent: one that an earlier message gave it, and that it has not yet left.
+
+    Attributes:
+        looks_at: what the browser was sent last.
+    """
+
+    def __init__(self, reported: tuple[np.ndarray, np.ndarray]) -> None:
+        self._reported, self._at, self._place = reported, np.ones(3), np.zeros(3)
+        self.looks_at = np.ones(3)
+
+    @property
+    def position(self) -> np.ndarray:
+        return self._place
+
+    @position.setter
+    def position(self, place: np.ndarray) -> None:
+        self.looks_at = self._at + place - self._place
+        self._place, self._at = self._reported
+
+    @property
+    def look_at(self) -> np.ndarray:
+        return self._at
+
+    @look_at.setter
+    def look_at(self, point: np.ndarray) -> None:
+        if not np.allclose(self._at, point):
+            self._at = self.looks_at = np.asarray(point)
+
+
+def test_a_view_arrives_whole_although_a_slow_browser_reports_old_ones():
+    """What viser takes for the present view is sent all the same."""
+    middle, back = np.array([0.5, 0.0, 0.4]), np.array([2.0, 0.0, 1.0])
+    camera = SlowBrowsersCamera((middle + back, middle))
+    fit_camera(SimpleNamespace(camera=camera), middle, back, sheet=False, aspect=2.0)
+    np.testing.assert_allclose(camera.looks_at, middle, atol=1e-12)
+
+
+def test_a_page_that_has_not_said_how_wide_it_is_gets_no_view_yet(rig):
+    """A view for another size would have to be undone, in a browser that is busy."""
+    scene, client, live = scene_of(rig), visitor(1), Live()
+    live.clients[1], live.visitors["one"] = "one", Visitor("one", True)
+    server = SimpleNamespace(get_clients=lambda: {1: client})
+    overview = np.array([0.0, 1.0, 0.5]), np.array([2.0, 0.0, 1.0])
+    views = Views(server, scene, Kinematics(scene), overview, live)
+    views.greet("one")
+    assert not client.camera.position.any()
+    live.visitors["one"].aspect = 2.0
+    views.greet("one")
+    np.testing.assert_allclose(client.camera.position, overview[0] + overview[1])

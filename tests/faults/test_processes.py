@@ -28,6 +28,8 @@ PATIENT = [
     "watchdog.age=2",
     "--set",
     "deadlines.storm=1000000",
+    "--set",
+    "lateness.limit=0.5",
 ]
 """A busy machine must not trip what a test does not."""
 

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections import deque
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -31,7 +32,10 @@ SPEED = 0.1
 
 def with_wall(wall: float | None) -> str:
     """The simulator's own model with a ball at the flange, and a wall so far ahead of it, [m]."""
-    spec = mujoco.MjSpec.from_file(str(mujoco_franka_sim.default_fr3_mjcf()))
+    path = Path(mujoco_franka_sim.default_fr3_mjcf()).resolve()
+    spec = mujoco.MjSpec.from_file(str(path))
+    # the changed model is written to another folder than its meshes are in
+    spec.meshdir = str(path.parent / spec.meshdir)
     prefix = mujoco_franka_sim.arm_prefix(spec)
     body, offset = spec.find_body(f"{prefix}link7"), [0.0, 0.0, 0.107]
     body.add_geom(
@@ -137,8 +141,11 @@ def main() -> None:
         server.send_response = lambda socket, **more: answer(
             socket, **{**more, "status": refusal, "version": options.firmware}
         )
-    threading.Thread(target=server.start, daemon=True).start()
+    serving = threading.Thread(target=server.start, daemon=True)
+    serving.start()
     while getattr(server.physics_sim, "model", None) is None or not server.physics_sim.running:
+        if not serving.is_alive():
+            sys.exit("the simulator did not start")
         time.sleep(0.01)
     hand = Hand(server.physics_sim)
     time.sleep(0.3)

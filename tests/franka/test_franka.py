@@ -46,6 +46,7 @@ def pair(leader: str, follower: str, law: str, space: str, **more: object) -> It
     settings += [("rig.leader_plant", leader), ("rig.follower_plant", follower)]
     for side in ("leader", "follower"):
         settings += [(f"{side}.guard.stale", PATIENT), (f"{side}.plant.patience", 0.5)]
+        settings += [(f"{side}.plant.most_delay", PATIENT)]
     settings += [(name.replace("__", "."), value) for name, value in more.items()]
     options = Options(law=law, scenario="rest", clock=Paced(), settings=settings)
     rig = build_rig("pair", options)
@@ -73,7 +74,9 @@ def test_one_arm_is_held_and_moved(simulated) -> None:
     """With both enforcement flags; the simulator says where it really went."""
     arm = simulated()
     before = np.array(arm.ask()["q"])
-    plant = FrankaPlant("leader", arm.host, ROBOT, settings=FrankaSettings(patience=0.5))
+    plant = FrankaPlant(
+        "leader", arm.host, ROBOT, settings=FrankaSettings(patience=0.5, most_delay=PATIENT)
+    )
     try:
         hold(plant, 1.5, before)
         assert plant.fault is None
@@ -134,7 +137,9 @@ def test_a_reflex_is_a_fault_with_the_clients_words_and_a_reset_recovers(
     """Then it is driven again, from where it stands."""
     arm = simulated()
     before = np.array(arm.ask()["q"])
-    plant = FrankaPlant("leader", arm.host, ROBOT, settings=FrankaSettings(patience=0.5))
+    plant = FrankaPlant(
+        "leader", arm.host, ROBOT, settings=FrankaSettings(patience=0.5, most_delay=PATIENT)
+    )
     try:
         hold(plant, 1.0, before)
         assert plant.fault is None

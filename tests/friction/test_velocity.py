@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from farhand.arm import Arm
 from farhand.errors import FarhandError
+from farhand.friction import velocity as velocity_filter
 from farhand.friction.velocity import StateVariableFilter, quantised
+from farhand.rigs.pair.parts import friction_help
+from farhand.robots import load_robot
 
 DT = 1e-3
 TICK = 6.08e-5
@@ -92,3 +96,12 @@ def test_an_encoder_reports_the_nearest_tick():
     position = np.array([-0.26, -0.24, 0.0, 0.24, 0.26, 0.74])
     np.testing.assert_allclose(quantised(position, 0.5), [-0.5, 0.0, 0.0, 0.0, 0.5, 0.5])
     np.testing.assert_array_equal(quantised(position, 0.0), position)
+
+
+def test_the_friction_help_of_a_machine_prepares_its_filter_before_the_first_tick(monkeypatch):
+    """The first matrix exponential took 0.14 s of the first tick, and the guards tripped."""
+    arm = Arm.of(load_robot("so101"))
+    arm.update(np.zeros(6), np.zeros(6))
+    ready = friction_help(load_robot("so101"), 1_000_000)
+    monkeypatch.setattr(velocity_filter, "expm", None)
+    np.testing.assert_array_equal(ready.torque(arm, np.zeros(6), None), np.zeros(6))

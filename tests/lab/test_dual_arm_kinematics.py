@@ -8,7 +8,7 @@ import pytest
 from farhand.robots import load_robot
 from farhand_lab import harness
 from farhand_lab.dual_arm import dynamics, kinematics, speed
-from farhand_lab.dual_arm.pair import Pair, rig_pair, states
+from farhand_lab.dual_arm.pair import CoupledArms, rig_pair, states
 from farhand_lab.harness import Entry
 from farhand_lab.mutation import NUMERICAL_FAILURES, Mutation
 
@@ -76,12 +76,12 @@ def test_every_id_of_these_files_is_watched_by_a_mutation() -> None:
 
 
 @pytest.fixture(scope="module")
-def pair() -> Pair:
+def pair() -> CoupledArms:
     """The rig's arms with an undamped law."""
     return rig_pair()
 
 
-def test_the_laws_error_decays_as_designed_if_the_arms_obey_their_tables(pair: Pair) -> None:
+def test_the_laws_error_decays_as_designed_if_the_arms_obey_their_tables(pair: CoupledArms) -> None:
     """ÿ + K_d ẏ + K_p e = 0 near the start posture, with pushes on both tools."""
     home, rng, law = load_robot("ur5e").home, np.random.default_rng(0), pair.law
     for _, v in states("test", 20):

@@ -12,7 +12,7 @@ from farhand_lab.explorable.__main__ import main
 from farhand_lab.explorable.runs import (
     CHANNELS,
     SAMPLE_S,
-    Cell,
+    ExplorableRun,
     Grid,
     pack,
     predict,
@@ -85,7 +85,7 @@ def test_a_steady_push_is_felt_as_strongly_as_it_presses(data):
 
 def test_a_run_that_trips_ends_there_with_the_reason():
     """Nothing is recorded after it, and nothing is made up."""
-    row = record(Cell("position-force", "none", STIFF, 80.0, seconds=5.0))
+    row = record(ExplorableRun("position-force", "none", STIFF, 80.0, seconds=5.0))
     assert row["stopped"]["time"] < 4.5
     assert "limit" in row["stopped"]["reason"]
     length = len(unpack(row["samples"])["hand"])
@@ -95,7 +95,7 @@ def test_a_run_that_trips_ends_there_with_the_reason():
 
 def test_a_cell_that_the_rig_refuses_says_why():
     """Waves need another law."""
-    assert "waves" in record(Cell("position-force", "waves", STIFF, 40.0))["refused"]
+    assert "waves" in record(ExplorableRun("position-force", "waves", STIFF, 40.0))["refused"]
 
 
 def test_a_softer_wall_is_predicted_to_stand_more_delay():

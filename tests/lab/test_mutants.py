@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,25 +89,52 @@ def test_the_sample_does_not_depend_on_other_lines():
     assert [id for id in two if id in one] == one
 
 
-def test_the_quickest_tests_that_reach_the_line_come_first():
-    """A constant of the file is reached by all that run any line of it."""
-    reached = {
-        "slow": {"seconds": 9.0, "lines": {"a.py": [3]}},
-        "quick": {"seconds": 1.0, "lines": {"a.py": [2, 3]}},
-        "elsewhere": {"seconds": 0.1, "lines": {"a.py": [7]}},
-        "other": {"seconds": 0.1, "lines": {"b.py": [3]}},
-    }
-    inside = Mutant("", "a.py", 3, 3, False, "", "", "", "")
-    constant = Mutant("", "a.py", 1, 1, True, "", "", "", "")
-    assert mutants.tests_for(inside, reached, 60.0) == (["quick", "slow"], 10.0)
-    assert mutants.tests_for(inside, reached, 5.0) == (["quick"], 1.0)
-    assert mutants.tests_for(constant, reached, 5.0)[0] == ["elsewhere", "quick"]
+def test_the_quickest_tests_that_reach_a_mutant_come_first():
+    """As many as there is time for, and one at least."""
+    reached = [
+        {"test": "slow", "seconds": 9.0, "mutants": ["one"]},
+        {"test": "quick", "seconds": 1.0, "mutants": ["two", "one"]},
+        {"test": "elsewhere", "seconds": 0.1, "mutants": ["two"]},
+    ]
+    mutant = Mutant("one", "a.py", 3, 3, False, "", "", "", "")
+    assert mutants.tests_for(mutant, reached, 60.0) == (["quick", "slow"], 10.0)
+    assert mutants.tests_for(mutant, reached, 5.0) == (["quick"], 1.0)
+
+
+PROBED = """
+def f(x):
+    if x > 1:
+        return x + 2
+    elif x < 0:
+        return -(
+            x
+        )
+    return 3 * x
+"""
+
+
+def test_a_probe_stands_before_the_innermost_statement(monkeypatch):
+    """Also before an elif, which may have nothing in front of it; and the function stays itself."""
+    monkeypatch.setattr(sys, "reached", set(), raising=False)
+    found = mutants_of("a.py", PROBED)
+    names: dict[str, Any] = {}
+    exec(mutants.probed(PROBED, found), names)
+    lines = {mutant.id: mutant.before for mutant in found}
+    for x, value, reached in (
+        (5, 7, {"if x > 1:", "return x + 2"}),
+        (-5, 5, {"if x > 1:", "elif x < 0:", "return -("}),
+        (1, 3, {"if x > 1:", "elif x < 0:", "return 3 * x"}),
+    ):
+        sys.reached.clear()
+        assert names["f"](x) == value
+        assert {lines[id] for id in sys.reached} == reached
 
 
 def test_a_file_that_cannot_be_collected_is_tried_again_and_no_other(monkeypatch):
     """It fails by its name; without a name pytest would run every test there is."""
     asked: list[list[str]] = []
-    monkeypatch.setattr(pytest, "main", lambda words, plugins: asked.append(words[4:]))
+    first = 2 + len(mutants.WITHOUT)
+    monkeypatch.setattr(pytest, "main", lambda words, plugins: asked.append(words[first:]))
     assert mutants.run_tests(["tests/a.py", "tests/b.py::test_one", "tests/b.py::test_two"]) == []
     assert asked == [["tests/a.py"], ["tests/b.py::test_one", "tests/b.py::test_two"]]
 
@@ -188,7 +216,6 @@ def test_a_small_project_is_judged_in_copies_and_stays_as_it_is(tmp_path):
 
     A compiled function that another one calls is caught where the other one is checked.
     """
-    pytest.importorskip("coverage")
     for name, text in {
         "farhand/__init__.py": "",
         "farhand/compiled.py": "from numba import njit\n\ncompiled = njit(cache=True)\n",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from farhand_lab.openarm_joint import LOOSE, OLD, ROTOR, run
+from farhand_lab.openarm_joint import LOOSE, OLD, ROTOR, onsets, run
 
 
 def test_a_gear_that_gives_shakes_near_its_resonance_and_a_filtered_velocity_calms_it() -> None:
@@ -23,3 +24,10 @@ def test_a_slow_program_shakes_by_itself_below_10_hz() -> None:
     """Old states take the damping out of the swing of two arms against each other."""
     slow, fast = run([replace(OLD, rate=125.0), replace(OLD, rate=250.0)])
     assert slow.shakes and slow.frequency < 10.0 and not fast.shakes
+
+
+@pytest.mark.parametrize(("gear", "cut_off"), [(5000.0, 100.0), (2000.0, 50.0), (1000.0, 100.0)])
+def test_the_velocity_from_which_it_shakes_is_predicted(gear: float, cut_off: float) -> None:
+    """Without play, within 15 %; the motor reports its velocity as it is."""
+    predicted, simulated = onsets(replace(OLD, gear=gear, filter=cut_off))
+    assert predicted == pytest.approx(simulated, rel=0.15) and np.isfinite(simulated)

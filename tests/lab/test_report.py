@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from farhand_lab import harness
+from farhand_lab import harness, oracle
 from farhand_lab.harness import Entry, Figure
 from farhand_lab.publications import DOCS, places, publications
 from farhand_lab.report import drawn, report, undrawn
@@ -166,3 +166,10 @@ def test_the_summary_in_the_repository_has_the_same_cards(monkeypatch):
     assert (
         "[F-21](../sources/cooperative.md#F-21), [X-11](../sources/cooperative.md#X-11): At" in text
     )
+
+
+def test_the_oracle_keeps_the_published_verdicts() -> None:
+    """A refactoring is judged by what the results say today, not by what they said once."""
+    rows = json.loads((DOCS / "results" / "reproduce.json").read_text(encoding="utf-8"))
+    kept = json.loads(oracle.KEPT.read_text(encoding="utf-8"))["verdicts"]
+    assert kept == {row["id"]: row["verdict"] for row in rows}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from farhand.torque.check import Finding, Unclear
+from farhand.torque.check import Cause, Unclear
 from farhand_lab.torque import held_out_arms
 from farhand_lab.torque.trial import verdict
 
@@ -26,7 +26,7 @@ def test_only_the_joints_that_have_a_cause_count_as_named(findings, unclear, ans
     """Every other finding is a false alarm."""
     arm = SimpleNamespace(cause="scale", joints=(2, 3))
     found = SimpleNamespace(
-        findings=[Finding(kind, joints, "") for kind, joints in findings],
+        findings=[Cause(kind, joints, "") for kind, joints in findings],
         unclear=[Unclear(kind, joints, "") for kind, joints in unclear],
     )
     judged = verdict(arm, found)

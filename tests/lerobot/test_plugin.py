@@ -6,6 +6,7 @@ one, by LeRobot's own ``main``: importing PyTorch ten times would take longer th
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -70,9 +71,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def arms(folder):
-    """The session of the guide, recorded."""
-    record = ("--record", str(folder / "session.mcap"))
-    with start(*ARMS, *CALM, *record, name="lerobot", program=[FARHAND]) as arms:
+    """The session of the guide, recorded, in which nobody moves the leader at first."""
+    _, _, *typed = words("farhand serve")
+    at = typed.index("--name")
+    name = typed[at + 1]
+    del typed[at : at + 2]
+    with start(*typed, *CALM, name=name, program=[FARHAND]) as arms:
         yield arms
 
 
@@ -305,6 +309,156 @@ def test_contact_does_not_notice_lerobot(folder, capsys):
     for when, forces in found.items():
         assert np.abs(forces[0] / forces[1] - 1.0).max() < 0.02, when
     assert moved < 0.05
+
+
+TOUCHED_OPENARM = """
+import sys
+import numpy as np
+from farhand.plants.damiao.arms import load_arm
+from farhand.plants.damiao.frames import Status
+from farhand.plants.damiao.server import MotorServer, MulticastAdaptor
+from farhand.plants.damiao.simulated import SimulatedCanArm
+
+class Touched(SimulatedCanArm):
+    begun = None
+    def advance(self, to_ns):
+        if self.begun is None and all(one.status is Status.ENABLED for one in self.motors):
+            self.begun, self.start = self.now_ns, self.q[3]
+        if self.begun is not None:
+            t = 1e-9 * (self.now_ns - self.begun) - 3.0
+            bent, rate = self.q[3] - self.start, self.v[3]
+            if sys.argv[1] == "hand" and t > 0.0:
+                self.push[3] = 15.0 * (0.3 * min(t / 1.5, 1.0) - bent) - 0.5 * rate
+            if sys.argv[1] == "block":
+                self.push[3] = min(0.0, 50.0 * (0.1 - bent) - 0.5 * rate) if bent > 0.1 else 0.0
+        super().advance(to_ns)
+
+adaptor = MulticastAdaptor(sys.argv[2])
+server = MotorServer(Touched(load_arm("openarm"), rng=np.random.default_rng(0)), adaptor)
+print("ready", flush=True)
+server.run(120.0)
+"""
+"""An OpenArm on CAN FD, three seconds after its motors are on: a hand bends the leader's elbow by
+0.3 rad in 1.5 s and stays, a block stops the follower's after 0.1 rad."""
+
+
+def buses(arm: str, folder: Path) -> list[tuple[str, list[str]]]:
+    """Where leader and follower are, and what simulates them: a hand pushes, and meets a wall."""
+    if arm == "so101":
+        ports = [str(folder / name) for name in ("leader.port", "follower.port")]
+        touches = (["so101-leader", "--hand", "0.06"], ["so101", "--wall", "0.02"])
+        return [
+            (f"feetech:{port}", [FARHAND, "servo-sim", *touch, "--at", port])
+            for port, touch in zip(ports, touches, strict=True)
+        ]
+    # groups per process, so that parallel runs do not meet
+    own, python = os.getpid(), str(Path(FARHAND).with_name("python"))
+    groups = [f"239.{kind}.{own % 256}.{own // 256 % 256}" for kind in (76, 77)]
+    return [
+        (f"damiao:udp_multicast:{group}", [python, "-c", TOUCHED_OPENARM, touch, group])
+        for group, touch in zip(groups, ("hand", "block"), strict=True)
+    ]
+
+
+class Teleoperation:
+    """``lerobot-teleoperate`` in a process of its own, which waits for its session."""
+
+    def __init__(self, session: str) -> None:
+        command = [str(Path(sys.executable).with_name("lerobot-teleoperate"))]
+        command += words("lerobot-teleoperate")[1:]
+        for half in ("robot", "teleop"):
+            command += [f"--{half}.session={session}", f"--{half}.wait=100"]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.waits, self.loops = threading.Event(), threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        for line in self.process.stdout:
+            if "waiting" in line:
+                self.waits.set()
+            if "Teleop loop time" in line:
+                self.loops.set()
+
+    def __enter__(self):
+        assert self.waits.wait(100.0), "LeRobot does not wait for the session"
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+TIMES = {"attached": (5.2, 6.0), "stopped": (6.2, 7.2), "killed": (7.5, 8.5)}
+"""When the forces are looked at, in the time of the session, [s]. The hand has arrived after 4.5 s;
+that of ``servo-sim`` goes back after 9 s."""
+
+
+def push_on_buses(arm: str, folder: Path, with_lerobot: bool) -> tuple[np.ndarray, float]:
+    """Torque of the contact on follower and leader, [N·m], a row per time, and the fastest joint
+    after LeRobot was killed, [rad/s].
+    """
+
+    def until(t: float) -> None:
+        while arms.record("follower")[0] < t:
+            time.sleep(0.005)
+
+    (stopped, freed), (_, end) = TIMES["stopped"], TIMES["killed"]
+    name = f"{arm}-{with_lerobot}".lower()
+    with contextlib.ExitStack() as stack:
+        places = []
+        for place, command in buses(arm, folder):
+            simulated = stack.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            )
+            stack.callback(simulated.terminate)
+            assert simulated.stdout.readline()
+            places.append(place)
+        lerobot = stack.enter_context(Teleoperation(name)) if with_lerobot else None
+        pair = ("pair", "--leader", places[0], "--follower", places[1], *CALM)
+        for station in ("leader", "follower"):
+            pair += ("--set", f"{station}.guard.stale=2")
+        if arm == "openarm":
+            # gains follow from what a CAN bus measures at the start; both runs must have the same
+            pair += ("--set", "rig.loop_delay=0.02")
+        arms = stack.enter_context(start(*pair, name=name, program=[FARHAND]))
+        until(stopped - 0.1)
+        if lerobot is not None:
+            assert lerobot.loops.is_set(), "LeRobot did not teleoperate in time"
+            lerobot.process.send_signal(signal.SIGSTOP)
+        until(freed)
+        if lerobot is not None:
+            lerobot.process.send_signal(signal.SIGCONT)
+            time.sleep(0.1)
+            lerobot.process.kill()
+        until(end)
+        assert not arms.trips()
+        found = []
+        for station in ("follower", "leader"):
+            t, torque = arms.read(station, "torque_external")
+            size = np.linalg.norm(torque, axis=1)
+            found.append([np.nanmean(size[(t >= a) & (t <= b)]) for a, b in TIMES.values()])
+        t, v = arms.read("follower", "v")
+        return np.transpose(found), float(np.abs(v[(t >= freed) & (t <= end)]).max())
+
+
+@pytest.mark.parametrize("arm", ["so101", "openarm"])
+def test_contact_over_the_arms_own_buses_does_not_notice_lerobot(folder, arm, capsys):
+    """A pair of simulated SO-101 on servo buses, and of OpenArms on CAN FD: the same push with
+    LeRobot, which is stopped for 1 s and killed, and without it.
+
+    Within 2 %, and no joint is faster when it is killed than without it, but for a step of the
+    motors' velocity.
+    """
+    (seen, moved), (alone, rested) = (push_on_buses(arm, folder, one) for one in (True, False))
+    with capsys.disabled():
+        for when, one, other in zip(TIMES, seen.round(4), alone.round(4), strict=True):
+            print(f"\n{arm}, {when}: follower and leader {one} N·m, without LeRobot {other} N·m")
+        print(f"fastest joint of {arm} after the kill: {moved:.4f} rad/s, without {rested:.4f}")
+    assert alone.min() > 0.1, "there was no contact"
+    assert np.abs(seen / alone - 1.0).max() < 0.02
+    assert moved < rested + 0.02
 
 
 def test_a_session_that_is_gone_is_one_line(folder):

@@ -27,8 +27,6 @@ ARMS = {
     "koch": (KochFollower, KochFollowerConfig),
     "koch-leader": (KochLeader, KochLeaderConfig),
 }
-HOMES = {"so101": (0.0, -0.35, 0.55, 0.7, 0.0, 0.5), "koch": (0.0, 0.1, 0.3, 0.6, 0.0, 0.5)}
-"""Where the simulated arms lie at first, [rad]."""
 
 
 @pytest.fixture
@@ -56,23 +54,28 @@ def device(arm, port, folder):
     return kind(config(port=port, id="mine", calibration_dir=Path(folder)))
 
 
-def calibrate_with(monkeypatch, one, seconds=0.3):
-    """Answer LeRobot's questions as a user would, who moves no joint far."""
+def calibrate_with(monkeypatch, one):
+    """Answer LeRobot's questions as a user would, who moves no joint far; where the joints are
+    when their middle has been found, while the arm still lies on its support.
+    """
     monkeypatch.setattr(builtins, "input", lambda *_: "")
     ends = {name: (800, 3300) for name in one.bus.motors}
+    places = {}
 
     def ranges(motors=None, display_values=True):
+        places.update(one.bus.sync_read("Present_Position", normalize=False))
         names = motors or list(one.bus.motors)
         return {n: ends[n][0] for n in names}, {n: ends[n][1] for n in names}
 
     monkeypatch.setattr(one.bus, "record_ranges_of_motion", ranges)
+    return places
 
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_a_new_arm_connects_is_calibrated_and_configured(simulated, tmp_path, monkeypatch, arm):
     """Its servos store what LeRobot wrote, and its file is LeRobot's."""
     one = device(arm, simulated(arm, "--new"), tmp_path)
-    calibrate_with(monkeypatch, one)
+    places = calibrate_with(monkeypatch, one)
     one.connect()
     assert one.is_connected and one.is_calibrated
     stored = one.bus.read_calibration()
@@ -80,9 +83,9 @@ def test_a_new_arm_connects_is_calibrated_and_configured(simulated, tmp_path, mo
     for name, row in saved.items():
         assert stored[name].homing_offset == row["homing_offset"]
         assert stored[name].range_min == row["range_min"]
-    # by the homing offset, every joint is in the middle of its turn, but for the arm's sag
-    places = one.bus.sync_read("Present_Position", normalize=False)
-    assert all(abs(place - 2047) <= 100 for place in places.values())
+    # by the homing offset, every joint is in the middle of its turn
+    assert set(places) == set(saved)
+    assert all(abs(place - 2047) <= 1 for place in places.values())
     one.disconnect()
 
 
@@ -105,13 +108,15 @@ def test_both_drivers_read_the_same_and_lerobot_moves_the_arm(simulated, tmp_pat
         "Calibration(dict(zip(names, rows))).write(Path(sys.argv[3]))\n"
         "steps = [bus.read(s.id, 'present_position', 4) for s in arm.servos]\n"
         "reading = np.array([[step, 0, 0] for step in steps], dtype=float)\n"
-        "q = JointMap(list(arm.servos), rows, load_robot(arm.robot)).joints(reading)[0]\n"
-        "print(json.dumps({'steps': steps, 'q': q.tolist()}))\n"
+        "robot = load_robot(arm.robot)\n"
+        "q = JointMap(list(arm.servos), rows, robot).joints(reading)[0]\n"
+        "print(json.dumps({'steps': steps, 'q': q.tolist(), 'home': robot.home.tolist()}))\n"
     )
     python = str(Path(FARHAND).with_name("python"))
     words = [python, "-c", code, arm, port, str(tmp_path / "mine.json")]
     ours = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
-    assert ours["q"] == pytest.approx(HOMES[arm], abs=0.003)
+    # where simulated arms lie at first
+    assert ours["q"] == pytest.approx(ours["home"], abs=0.003)
     one = device(arm, port, tmp_path)
     # the arm lies there as long as nobody has switched a servo on
     one.bus.connect()

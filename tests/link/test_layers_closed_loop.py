@@ -5,6 +5,7 @@ small machines.
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass, set_armature
 
 DT, MS = 1e-3, 1_000_000
-BOUND = {"tdpa": 0.1, "tank": 0.1, "waves": 0.01}
+BOUND = defaultdict(lambda: 0.1, waves=0.01)
 """What may come out at most, [J]: less than twice what is lent, and what half a step of a spring is
 worth."""
 

@@ -107,3 +107,32 @@ sys.exit(main(["run", "hazardous", "--headless", "--seconds", "0.1"]))
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment
     )
     assert (done.returncode, done.stderr) == (130, "farhand: interrupted\n")
+
+
+POOLS = {"sweep": "sweep(work, [1, 2], str)", "fork": "list(forked.map(work, [1, 2]))"}
+SCRIPT = """
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from farhand.analysis.stability.sweep import sweep
+from farhand.loop.interrupts import end_with_parent
+
+def work(item):
+    print(item, flush=True)
+    time.sleep(100.0)
+
+if __name__ == "__main__":
+    forked = ProcessPoolExecutor(2, get_context("fork"), initializer=end_with_parent)
+    {}
+"""
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_workers_end_with_the_process_that_started_them(tmp_path, pool):
+    """Killed, it cannot tell them; they hold its output open as long as they live."""
+    script = tmp_path / "work.py"
+    script.write_text(SCRIPT.format(POOLS[pool]))
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as process:
+        assert sorted(process.stdout.readline().strip() for _ in range(2)) == ["1", "2"]
+        process.kill()
+        assert process.communicate(timeout=30.0)[0] == ""

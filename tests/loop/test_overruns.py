@@ -111,11 +111,14 @@ def test_a_session_without_simulated_physics_does_not_catch_up():
     """
     world = World({"one": Placed(load_robot("point3"), Placement())}, gravity=0.0)
     simulated = Session([Station.of(world, "one", "leader", gravity=0.0)], worlds=[world])
-    real = Session([])
-    assert (real.deadlines.catch_up, real.deadlines.storm) == (0.0, 500)
+    shown = World({"one": Placed(load_robot("point3"), Placement())}, gravity=0.0)
+    shown.mirrored.add("one")
+    sessions = [Session([]), Session([], worlds=[shown])]
+    for real in sessions:
+        assert (real.deadlines.catch_up, real.deadlines.storm) == (0.0, 500)
     assert (simulated.deadlines.catch_up, simulated.deadlines.storm) == (0.1, 900)
-    real.close()
-    simulated.close()
+    for session in (*sessions, simulated):
+        session.close()
 
 
 def test_parts_of_other_rates_stay_on_their_own_grid_when_ticks_are_skipped(loop):

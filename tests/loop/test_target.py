@@ -440,6 +440,22 @@ def test_a_push_of_the_hand_takes_the_follower_and_is_told():
     driven.rig.close()
 
 
+def test_what_drives_a_joint_off_its_end_stop_is_no_hand():
+    """The stop's own torque points back into the range; a hand that presses into it does not."""
+    driven = paired(arms=("openarm", "openarm"))
+    leader, following = driven.leader, LeaderFollowing(driven.session.bridges[0])
+    home, (low, high) = leader.arm.q.copy(), kept_range(leader)
+    for end, back in ((low - 0.01, 1.0), (high + 0.01, -1.0)):
+        q = home.copy()
+        q[1] = end[1]
+        leader.arm.update(q, np.zeros(len(q)))
+        for torque, pushed in ((10.0 * back, False), (-10.0 * back, True)):
+            leader.observer.torque[:] = 0.0
+            leader.observer.torque[1] = torque
+            assert following.is_pushed(5.0, 0.5) is pushed
+    driven.rig.close()
+
+
 def test_give_is_refused_where_the_leader_cannot_follow():
     """A virtual handle holds the leader of an admittance; nobody serves a plain run."""
     driven = paired(law="admittance", arms=("openarm", "openarm"))

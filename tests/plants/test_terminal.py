@@ -27,3 +27,16 @@ def test_a_file_is_not_replaced_by_a_link(tmp_path):
     with pytest.raises(FileError, match="no link"):
         Terminal(file)
     assert file.read_text() == "mine"
+
+
+def test_a_link_that_leads_elsewhere_is_not_replaced(tmp_path):
+    """A name that the user gave to a real port stays; that of a terminal that is gone does not."""
+    link, left = tmp_path / "arm", tmp_path / "left"
+    link.symlink_to("/dev/ttyACM0")
+    with pytest.raises(FileError, match="leads to /dev/ttyACM0: choose another path"):
+        Terminal(link)
+    assert os.readlink(link) == "/dev/ttyACM0"
+    left.symlink_to("/dev/pts/999999")
+    terminal = Terminal(left)
+    assert os.readlink(left) == terminal.path
+    terminal.close()

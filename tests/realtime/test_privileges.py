@@ -12,7 +12,7 @@ import os
 import pytest
 
 from farhand.realtime import privileges
-from farhand.realtime.privileges import PR_GET_TIMERSLACK, real_time
+from farhand.realtime.privileges import PR_GET_TIMERSLACK, off_core, real_time
 
 LINUX = pytest.mark.skipif(not hasattr(os, "SCHED_FIFO"), reason="the scheduler of Linux")
 
@@ -32,6 +32,7 @@ def state() -> tuple[object, ...]:
 @LINUX
 def test_everything_is_given_back_even_when_the_loop_fails():
     """Scheduler, priority, cores, timer and collector are what they were."""
+    gc.unfreeze()  # what the tests have frozen
     before = state()
     with pytest.raises(ZeroDivisionError), real_time(core=min(os.sched_getaffinity(0))):
         assert not gc.isenabled()
@@ -53,6 +54,23 @@ def test_what_is_granted_holds_and_what_is_not_has_a_cure():
         ]
     assert [grant.name for grant in grants] == ["scheduler", "memory", "timer", "core", "collector"]
     assert all(grant.had != bool(grant.cure) for grant in grants)
+
+
+@LINUX
+def test_what_a_run_starts_keeps_off_the_core_of_its_loop():
+    """Its processes inherit the other cores; the loop itself has its own, and all is given back."""
+    before = os.sched_getaffinity(0)
+    core, context = max(before), multiprocessing.get_context("fork")
+    if len(before) < 2:
+        pytest.skip("a machine with one core")
+    with off_core(core):
+        with context.Pool(1) as pool:
+            assert pool.apply(os.sched_getaffinity, (0,)) == before - {core}
+        with real_time(core):
+            assert os.sched_getaffinity(0) == {core}
+    assert os.sched_getaffinity(0) == before
+    with off_core(None):
+        assert os.sched_getaffinity(0) == before
 
 
 @LINUX

@@ -13,6 +13,7 @@ import pytest
 
 from farhand.errors import Mismatch
 from farhand.recording.lerobot import episode_spans, export_lerobot
+from farhand.recording.loader import RecordedEvent
 
 
 @pytest.fixture
@@ -40,12 +41,30 @@ def test_an_episode_is_one_engagement(demo):
     assert episode_spans(demo, "whole") == [(0, 799_000_000)]
 
 
+def test_a_marked_episode_is_one_demonstration(demo, tmp_path):
+    """From ``demonstration.active`` to its end, whatever the coupling does; the last one to the
+    end of the recording.
+    """
+    marks = [(100, True), (250, False), (500, True)]
+    given = {"path": "demonstration.active", "outcome": "done"}
+    events = [
+        RecordedEvent(ms * 1_000_000, "command", "", {**given, "value": value})
+        for ms, value in marks
+    ]
+    marked = replace(demo, happened=[*demo.happened, *events])
+    expected = [(100_000_000, 250_000_000), (500_000_000, 799_000_000)]
+    assert episode_spans(marked, "marked") == expected
+    export_lerobot([marked], tmp_path / "d", 50, episodes="marked")
+    info = json.loads((tmp_path / "d/meta/info.json").read_text())
+    assert (info["total_episodes"], info["total_frames"]) == (2, 9 + 16)
+
+
 def test_every_frame_is_the_last_record_at_its_time(dataset, demo):
     """No blend of two: joint positions of both arms, wrenches and energies, as float32; also at the
     end.
     """
     info, table, _ = dataset
-    times = np.concatenate([1 + 20 * np.arange(25), [499], 600 + 20 * np.arange(10), [799]])
+    times = np.concatenate([1 + 20 * np.arange(25), [498], 600 + 20 * np.arange(10), [799]])
     assert (info["total_frames"], info["total_episodes"], info["fps"]) == (len(table), 2, 50)
     for name, signal in {
         "signals.follower.q": "follower/q",
@@ -78,7 +97,7 @@ def test_windows_hold_every_wrench_of_an_episode_once(demo, tmp_path, fps):
         window[len(window) - int(count) :] for window, count in zip(windows, counts, strict=True)
     ]
     felt = demo["leader/wrench_measured_in_world"].astype(np.float32)
-    np.testing.assert_array_equal(np.concatenate(own), np.concatenate([felt[1:500], felt[600:800]]))
+    np.testing.assert_array_equal(np.concatenate(own), np.concatenate([felt[1:499], felt[600:800]]))
     for window, count in zip(windows, counts, strict=True):
         # padded with its oldest
         assert (window[: len(window) - int(count)] == window[len(window) - int(count)]).all()
@@ -130,6 +149,14 @@ def test_what_was_never_measured_is_left_out_and_named(demo, tmp_path):
 def test_a_dataset_with_all_that_policies_need_has_no_notes(demo, tmp_path):
     """Both arms, both sensors."""
     assert export_lerobot([demo], tmp_path / "d").notes == []
+
+
+def test_holes_of_a_recording_are_said(demo, tmp_path):
+    """A recorder that did not get the processor lost records; a frame there is an old one."""
+    first = demo.happened[0]
+    lost = replace(first, kind="lost", text="lost 65 records of stream leader")
+    (note,) = export_lerobot([replace(demo, happened=[*demo.happened, lost])], tmp_path / "d").notes
+    assert note.startswith(demo.path.name) and "lost 65 records of stream leader" in note
 
 
 def test_indexes_count_frames_within_episodes(dataset):
@@ -185,6 +212,10 @@ def test_state_and_action_are_what_the_plug_in_gives(dataset, demo):
     error = demo["coupling/error"][rows]
     wanted = follower["position_tool_in_world"][rows] + error[:, :3]
     np.testing.assert_allclose(action[:3, :3], wanted, atol=1e-6)
+    # the last frame of the first episode still is the leader's wish
+    last = column(table, "episode_index").tolist().index(1) - 1
+    wanted = follower["position_tool_in_world"][498] + demo["coupling/error"][498, :3]
+    np.testing.assert_allclose(action[last, :3], wanted, atol=1e-6)
     axes = action[:, 3:].reshape(-1, 2, 3)
     np.testing.assert_allclose(
         axes @ axes.transpose(0, 2, 1), np.eye(2)[None] + 0 * axes[:, :, :2], atol=1e-5

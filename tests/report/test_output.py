@@ -53,6 +53,9 @@ def test_a_file_that_is_also_read_or_written_twice_is_refused(tmp_path, monkeypa
             output.check_files(output.Path(same), read=[tmp_path / "a"])
         with pytest.raises(FileError, match="also reads it or writes something else"):
             output.check_files(tmp_path / "a", output.Path(same), read=[])
+    for same in ("page", "page/index.html"):
+        with pytest.raises(FileError, match="also reads it or writes something else"):
+            output.check_files(output.Path(same), report=tmp_path / "page")
     os.mkfifo(tmp_path / "pipe")
     output.check_files(
         tmp_path / "pipe", tmp_path / "pipe", output.DASH, output.DASH, None, read=[]

@@ -10,7 +10,7 @@ import pytest
 
 from farhand.errors import FileError
 from farhand.files import write_text
-from farhand.report.page import Cell, ReportPage
+from farhand.report.page import ReportPage, TableCell
 
 
 def line_plot():
@@ -26,7 +26,7 @@ def test_text_is_shown_as_text():
     page = ReportPage("<b>", "<i>")
     page.section("<u>")
     page.paragraph("a < b & c")
-    page.table(["<th>"], [["<script>"], [Cell("<script>", "stopped")]], "<caption>")
+    page.table(["<th>"], [["<script>"], [TableCell("<script>", "stopped")]], "<caption>")
     page.figure(line_plot(), '"><script>')
     html = page.html()
     assert "<script>" not in html and "<b>" not in html and "<i>" not in html and "<u>" not in html
@@ -48,7 +48,7 @@ def test_cells_are_set_by_type():
     """
     page = ReportPage("Report", "A page.")
     page.table(
-        ["a", "b", "c", "d", "e"], [[1.23456, 12345.6, True, None, Cell("at 2 s", "stopped")]]
+        ["a", "b", "c", "d", "e"], [[1.23456, 12345.6, True, None, TableCell("at 2 s", "stopped")]]
     )
     row = re.search(r"<tbody>\n(.*)\n</tbody>", page.html()).group(1)
     assert row == (

@@ -167,7 +167,7 @@ class Standing(Plant):
 
     @classmethod
     def open(cls, address, *, name, robot, placement, gravity):
-        return cls(name, address, robot)
+        return cls(name, {"A": "A", "B": "B"}[address], robot)
 
     def read(self, now_ns):
         self.sample.time_ns = now_ns
@@ -179,7 +179,9 @@ class Standing(Plant):
 
 
 def test_a_plant_of_an_installed_package_is_opened_by_name_and_address(tmp_path, monkeypatch):
-    """As leader and as follower; a name without its address is answered with what is missing."""
+    """As leader and as follower; a name without its address is answered with what is missing, and
+    an address that its driver cannot take with what the driver raised.
+    """
     (tmp_path / "standing_plants.py").write_text(PLANT)
     monkeypatch.syspath_prepend(tmp_path)
     point = EntryPoint("standing", "standing_plants:Standing", "farhand.plants")
@@ -193,6 +195,8 @@ def test_a_plant_of_an_installed_package_is_opened_by_name_and_address(tmp_path,
     rig.close()
     with pytest.raises(BadValue, match="standing:PORT"):
         build_rig("dual-arm", Options(settings=[("rig.leader_plant", "standing")], clock=Fast()))
+    with pytest.raises(BadValue, match="'standing:C' cannot be opened: KeyError"):
+        build_rig("dual-arm", Options(settings=[("rig.leader_plant", "standing:C")], clock=Fast()))
 
 
 def test_a_scenarios_settings_of_simulated_plants_are_left_out_with_a_word(device):

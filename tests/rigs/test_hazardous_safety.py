@@ -15,7 +15,7 @@ from farhand.cli.main import main
 from farhand.control.trajectory.paths import HandPath, Move
 from farhand.parameters import assign
 from farhand.rigs import Options, Rig, build_rig
-from farhand.safety.retreating import Phase
+from farhand.safety.retreating import RetreatPhase
 from tests.conftest import Run
 
 
@@ -53,11 +53,11 @@ def test_a_rammed_wall_makes_the_follower_retreat_hold_and_follow_again_after_a_
     assert where == "follower" and kind in ("force", "collision") and not others
     tripped = run.session.trips[0].trip.time_ns * 1e-9
     assert contact(run, tripped + 1.5).max() < 8.0
-    assert run.follower.controller.collision.phase is Phase.HOLDING
+    assert run.follower.controller.collision.phase is RetreatPhase.HOLDING
     assert told(run, "retreats") and told(run, "holds after its retreat")
     assert run.tool_speed("follower", 5.0, 6.9) < 1e-3
     run.on(1.1)
-    assert run.follower.controller.collision.phase is Phase.CLEAR
+    assert run.follower.controller.collision.phase is RetreatPhase.CLEAR
     assert run.signal("coupling", "engagement", 7.5)[-1, 0] == 1.0
 
 
@@ -86,7 +86,7 @@ def test_a_tool_that_presses_and_no_longer_moves_is_stuck(hazardous):
 def test_a_stop_of_the_operator_does_not_make_the_arm_retreat(hazardous):
     """It stays where it is, in contact."""
     run = hazardous(scenario="sponge").post("4:stop").on(5.0)
-    assert run.follower.controller.collision.phase is Phase.CLEAR
+    assert run.follower.controller.collision.phase is RetreatPhase.CLEAR
     assert run.tool_speed("follower", 4.5) < 1e-3
 
 

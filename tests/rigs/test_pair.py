@@ -132,3 +132,17 @@ def test_four_channels_press_on_a_wall_with_motors_at_their_limit(law, space):
     found = run(rig, 6.0)
     assert found["torque_cut_ticks"] > 0.0 and found["contact_force_max"] > 3.0
     rig.close()
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "says"),
+    [
+        ("feetech", "so101", "'feetech' is not how to name this plant: write feetech:PORT"),
+        ("feetech:/dev/x", "feetech:/dev/x", "leader and follower are both feetech:/dev/x"),
+    ],
+)
+def test_a_machine_without_address_or_twice_is_refused(leader, follower, says):
+    """In one line, before a port is opened."""
+    chosen = [("rig.leader_plant", leader), ("rig.follower_plant", follower)]
+    with pytest.raises(FarhandError, match=says):
+        build_rig("pair", Options(settings=chosen))

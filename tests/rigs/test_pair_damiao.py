@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from farhand.loop.clock import VirtualClock
 from farhand.plants.damiao.arms import load_arm
-from farhand.plants.damiao.simulated import Drive, SimulatedArm
+from farhand.plants.damiao.simulated import Drive, SimulatedCanArm
 from farhand.plants.damiao.virtual import VirtualDamiaoPlant
 from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.rigs import Options, Rig, build_rig, external_plants
@@ -21,10 +22,10 @@ SLOW = 3e-4
 
 def over_buses(monkeypatch: pytest.MonkeyPatch, host: float) -> tuple[Rig, list[Any]]:
     """A pair of OpenArms."""
-    arms: list[SimulatedArm] = []
+    arms: list[SimulatedCanArm] = []
 
     def open_plant(plant: str, name: str, world: Any, *_: Any) -> MirroredPlant:
-        arms.append(SimulatedArm(load_arm("openarm"), drive=Drive(rate=1000.0)))
+        arms.append(SimulatedCanArm(load_arm("openarm"), drive=Drive(rate=1000.0)))
         return MirroredPlant(VirtualDamiaoPlant(name, arms[-1], fd=False, host=host), world)
 
     monkeypatch.setattr(external_plants, "open_plant", open_plant)
@@ -101,7 +102,16 @@ def test_published_gains_are_used_only_where_the_delay_allows_them(law: str) -> 
 def test_one_machine_of_two_says_which_delay_both_must_have() -> None:
     """Both must have the same law, so it changes nothing by itself."""
     shape, arms = shaped([("rig.leader_plant", "openarm"), ("rig.follower_plant", "openarm")])
-    plant = VirtualDamiaoPlant("leader", SimulatedArm(load_arm("openarm")), fd=False, host=SLOW)
+    plant = VirtualDamiaoPlant("leader", SimulatedCanArm(load_arm("openarm")), fd=False, host=SLOW)
     allow_for_delay(shape, arms, {"leader": plant})
     assert arms.delay == 0.0 and shape.frequency == 20.0
     assert "set rig.loop_delay=0.014 on both machines" in arms.notes[-1]
+
+
+@pytest.mark.parametrize(("delay", "frequency"), [(0.01, 20.0), (0.02, 12.5), (0.05, 5.0)])
+def test_the_frequency_of_the_gains_is_a_quarter_over_the_delay_at_most(delay, frequency):
+    """However light or strong the arms are."""
+    settings = [("rig.leader_plant", "panda"), ("rig.follower_plant", "panda")]
+    shape, arms = shaped([*settings, ("rig.loop_delay", delay)])
+    allow_for_delay(shape, arms, {role: SimpleNamespace(loop_delay=0.0) for role in arms.robots})
+    assert (arms.delay, shape.frequency) == pytest.approx((delay, frequency))

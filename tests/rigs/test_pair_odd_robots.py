@@ -96,10 +96,34 @@ def test_the_gains_of_a_gantry_are_those_of_its_moving_mass(pair):
     assert spring.rotational_stiffness == 0.0
 
 
+def test_unlike_gantries_are_tied_by_what_both_have_together(pair):
+    """K = ω a b / (a + b), not the mean of the two: the lighter one decides."""
+    heavy = model(SLIDES, tool=0.0)
+    light = heavy.replace('mass="1"', 'mass="0.1"')
+    spring = pair(heavy, light, "tool").session.bridges[0].laws[0].spring
+    masses = [np.cbrt(3.01 * 2.01 * 1.01), np.cbrt(0.31 * 0.21 * 0.11)]
+    a, b = (mass * 20.0 + 0.5 for mass in masses)
+    assert spring.stiffness == pytest.approx(20.0 * a * b / (a + b), rel=1e-6)
+
+
 def test_an_arm_whose_tool_no_joint_moves_is_refused(pair):
     """A tool on the only axis: there would be no way for the hand to go."""
     with pytest.raises(Mismatch, match="no joint of the leader leader moves its tool"):
         pair(model([HINGE], tool=0.0), model([HINGE]), "joints")
+
+
+@pytest.mark.parametrize("joints", [[HINGE], SLIDES[:1]], ids=["hinge", "slide"])
+def test_an_arm_without_room_at_its_home_is_built_and_said_so(pair, joints):
+    """A joint of two degrees or centimetres: the hand's moves have no way to be scaled by."""
+    wide = model(joints)
+    narrow = re.sub('range="-[0-9.]+ [0-9.]+"', 'range="-0.02 0.02"', wide)
+    rig = pair(narrow, wide, "joints", scenario="free")
+    assert any("has no room for its tool at its home" in note for note in rig.notes)
+    rig.session.run(1.5, rig.metrics.pull)
+    wall = rig.parts.wall
+    assert wall is not None and np.linalg.norm(wall.normal) == pytest.approx(1.0)
+    # pushed to the end of its joint at most
+    assert np.abs(rig.metrics.history.signal("leader", "q")).max() < 0.03
 
 
 def test_large_arms_stand_inside_their_own_workspace(pair):

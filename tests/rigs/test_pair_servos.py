@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand_lab.servo_pairs import build_pair, plants_of, push
+from farhand.plants.servo_arm import virtual
+from farhand_lab.servo_pairs import LAWS, build_pair, plants_of, push
 
 MOST_JUMP = 1.0
 """Largest change of the hand's force within 10 ms that counts as smooth, [N]."""
@@ -27,6 +28,20 @@ def test_contact_is_felt_over_two_bad_buses(arm, law):
     assert leader.missed > 20 and follower.missed > 20
     # the bus's own pace, by its bits
     assert min(found.rates) > 400.0
+    rig.close()
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_no_law_shakes_over_a_slow_bus(monkeypatch, law):
+    """A host that takes 1 ms for an exchange, as a busy one in wall time does: 340 cycles a second
+    instead of 460. The hand's force changes by less than 0.3 N in 10 ms; a gate that opened with
+    three times the stiffness shook by 0.4 N.
+    """
+    monkeypatch.setattr(virtual, "HOST_NS", 1_000_000)
+    rig = build_pair("koch-leader", "koch", law)
+    found = push(rig)
+    assert found.trips == () and found.contact > 0.3
+    assert max(found.rates) < 350.0 and found.jump < 0.3
     rig.close()
 
 

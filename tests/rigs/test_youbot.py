@@ -70,7 +70,7 @@ def test_the_engagement_says_which_efforts_are_dropped_and_none_reaches_the_wris
     run = youbot(scenario="free", law="position-position").on(3.0)
     assert (
         str(run.session.commands.log[0].outcome)
-        == "done; the leader is passive in rx, ry, rz: efforts there are dropped"
+        == "done; the leader has no motor about x, y, z: the law cannot act there"
     )
     assert np.abs(run.signal("leader", "wrench_commanded_in_world")[:, 3:]).max() == 0.0
     assert np.abs(run.signal("leader", "torque_commanded")[:, 3:]).max() == 0.0

@@ -50,13 +50,13 @@ def test_a_force_settles_when_it_stays_within_a_tenth():
     """A decaying oscillation about 10 N; one that goes on never settles."""
     t = np.arange(4000) * 1e-3
     decaying = 10.0 + 5.0 * np.exp(-2.0 * t) * np.cos(20.0 * t)
-    seen = comparison.Signals(t, t, t, decaying, 1e-3)
+    seen = comparison.PortSignals(t, t, t, decaying, 1e-3)
     settled = comparison._settling(seen, 0, 10.0)
     assert (np.abs(decaying[round(settled / 1e-3) + 1 :] - 10.0) <= 1.0).all()
     assert 0.5 < settled < 1.0
     assert math.isnan(
         comparison._settling(
-            comparison.Signals(t, t, t, 10.0 + 2.0 * np.cos(20.0 * t), 1e-3), 0, 10.0
+            comparison.PortSignals(t, t, t, 10.0 + 2.0 * np.cos(20.0 * t), 1e-3), 0, 10.0
         )
     )
 

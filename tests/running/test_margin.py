@@ -140,3 +140,15 @@ def test_a_prediction_that_no_single_change_helps_is_not_denied(monkeypatch):
     told = list(shaking(rig))
     rig.close()
     assert told[1].startswith("it was predicted to; none of")
+
+
+@pytest.mark.parametrize(("armature", "words"), [(0.0, "shake"), (0.1, "be calm")])
+def test_a_leader_too_light_for_its_hand_is_predicted_to_shake(armature, words):
+    """Its wrist has next to no inertia where the file states none of the motors."""
+    settings = [("rig.leader_robot", "iiwa14"), ("rig.armature", armature)]
+    rig = build_rig(
+        "dual-arm", Options(law="position-position", scenario="free", settings=settings)
+    )
+    said = margin(rig)
+    rig.close()
+    assert said is not None and said.startswith(f"predicted to {words}")

@@ -126,6 +126,8 @@ def test_the_recorded_pose_is_that_of_the_recorded_joints(recorded):
         ({"law": "skill", "settings": [("law.force_aware", True)]}, "the skill is not in the file"),
         ({"side": "leader"}, "it is the leader's side alone"),
         ({"settings": [("rig.leader_plant", "ur:192.0.2.1")]}, "ur:192.0.2.1 took part"),
+        ({"settings": [("rig.follower_plant", "damiao:nowhere:0")]}, "damiao:nowhere:0 took part"),
+        ({"settings": [("rig.leader_plant", "spacemouse")]}, "spacemouse took part"),
     ],
 )
 def test_what_something_outside_took_part_in_is_shown_but_not_run_again(recorded, said, why):
@@ -140,10 +142,48 @@ def test_what_something_outside_took_part_in_is_shown_but_not_run_again(recorded
     rig.close()
 
 
+def test_a_machine_is_not_asked_what_it_is_when_its_recording_is_shown(tmp_path, monkeypatch):
+    """A recording may name any host; the robots that stood there are in the file."""
+    machine, pair = "franka:192.0.2.1", {"leader": "fr3-arm", "follower": ["fr3"]}
+    settings = [("rig.leader_plant", "fr3-arm"), ("rig.follower_plant", "fr3")]
+    one = record(build_rig("pair", Options(settings=settings)), tmp_path / "one.mcap", 0.05)
+    settings = [("rig.layout", json.dumps({"pair": [pair]}))]
+    more = record(build_rig("pairs", Options(settings=settings)), tmp_path / "more.mcap", 0.05)
+    assert rerun(load(one)).exact and rerun(load(more)).exact
+    monkeypatch.setattr("farhand.plants.franka.plant.probe", lambda host: pytest.fail("asked"))
+    pair["leader"] = machine
+    for path, setting in (
+        (one, ("rig.leader_plant", machine)),
+        (more, ("rig.layout", json.dumps({"pair": [pair]}))),
+    ):
+        recording = load(path)
+        given = [
+            item for item in recording.metadata["options"]["settings"] if item[0] != setting[0]
+        ]
+        patience = ("leader.plant.patience", 0.2)
+        recording.metadata["options"]["settings"] = [*given, setting, patience]
+        with pytest.raises(Mismatch, match="franka:192.0.2.1 took part"):
+            rig_of(recording)
+        rig = rig_of(recording, drawn=True)
+        assert [placed.robot.name for placed in rig.world.placed.values()] == ["fr3-arm", "fr3"]
+        rig.close()
+
+
+def test_a_device_that_nothing_can_stand_for_is_named(tmp_path):
+    """The youBot's own pen has other joints than the handle of a SpaceMouse."""
+    pen = load(record(build_rig("youbot"), tmp_path / "r.mcap", 0.05))
+    pen.metadata["options"]["settings"] = [("rig.leader_plant", "spacemouse")]
+    with pytest.raises(Mismatch, match="spacemouse led rig youbot"):
+        rig_of(pen, drawn=True)
+
+
 def planted(kind: str, value: str) -> dict:
     """Options of a recording that name something of their own."""
     if kind in ("law", "layer"):
         return {kind: value}
+    if kind == "rig.layout":
+        pair = {"follower": [value]} if value.endswith(".xml") else {"law": value}
+        return {"settings": [(kind, json.dumps({"pair": [pair]}))]}
     return {"settings": [(kind, value)]}
 
 
@@ -154,6 +194,10 @@ def planted(kind: str, value: str) -> dict:
         ("law", "planted:Law"),
         ("layer", "planted:Law"),
         ("rig.leader_robot", "planted.xml"),
+        ("rig.leader_plant", "planted.xml"),
+        ("rig.layout", "planted:Law"),
+        ("rig.layout", "planted.xml"),
+        ("model", "planted.json"),
         ("link.trace", "planted.csv"),
     ],
 )

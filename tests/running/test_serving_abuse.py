@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import select
 import socket
 import subprocess
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,7 +104,7 @@ def test_a_closed_name_leaves_nothing_behind_and_is_free_at_once(served):
     path = client.socket_path("brief")
     assert path.exists()
     named.close()
-    assert not path.exists()
+    assert not list(path.parent.glob("brief*"))
     with NamedSession("brief") as again:
         again.open(rigs[1])
         named.close()
@@ -113,6 +115,20 @@ def test_a_closed_name_leaves_nothing_behind_and_is_free_at_once(served):
         rig.close()
 
 
+def test_a_lock_that_was_removed_meanwhile_is_not_taken_for_the_name(served, monkeypatch):
+    """It was opened before the last session of that name let go of it, and locked after."""
+    lock, before = fcntl.flock, NamedSession("brief")
+
+    def late(file: Any, how: int) -> None:
+        monkeypatch.undo()
+        before.close()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with NamedSession("brief"), pytest.raises(BadValue, match="brief is running already"):
+        NamedSession("brief")
+
+
 def test_our_own_client_reads_every_refusal(served):
     """However long the name was."""
     with attach("test") as session:
@@ -120,6 +136,30 @@ def test_our_own_client_reads_every_refusal(served):
             outcome = session.set(path, 1.0)
             assert not outcome.done
             assert outcome.text.startswith("unknown parameter")
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, np.zeros((2, 2, 2))], ids=["object", "box"])
+def test_a_refused_value_comes_back_to_the_one_who_sent_it(served, value):
+    """The answer had another number, so the client waited for five seconds and gave up."""
+    with attach("test") as session:
+        outcome = session.set("hand.stiffness", value)
+        assert not outcome.done and outcome.text.startswith("a value is a number")
+
+
+@pytest.mark.parametrize(
+    ("script", "wait", "words"),
+    [
+        ("exit 0", 20.0, "ended at once and said nothing"),
+        ("echo no arms >&2; exit 2", 20.0, "^no arms$"),
+        ("echo wait >&2; exec sleep 600", 0.3, "did not start in 0.3 s; it said: wait"),
+    ],
+)
+def test_a_program_that_does_not_serve_is_said(served, tmp_path, script, wait, words):
+    """Its path may be given as one word."""
+    (tmp_path / "farhand").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "farhand").chmod(0o755)
+    with pytest.raises(FarhandError, match=words):
+        start("dual-arm", name="other", program=str(tmp_path / "farhand"), wait=wait)
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from farhand.errors import LinkError
 from farhand.link.line import Line
 from farhand.link.seal import Seal
+from farhand.link.udp import UdpWire
 from farhand.loop.clock import WallClock
 from farhand.rigs import Options, Rig, build_rig
 from farhand.running.recorder import RunRecording
-from farhand.running.side import LinkStatus, SideLoop
+from farhand.running.side import LinkStatus, SideLoop, SideOptions, _meet
 
 
 @pytest.fixture
@@ -73,3 +79,35 @@ def test_a_side_whose_peer_is_stopped_says_so(follower):
     assert status.state() == "apart"
     rig.session.bridges[0].end.endpoint.incoming.tripped = True
     assert status.state() == "the leader is stopped; reset it there"
+
+
+def test_of_several_addresses_the_one_that_answers_is_named_and_else_all(monkeypatch, capsys):
+    """A name may stand for one of either internet, of which the follower hears one."""
+    follower = Line(UdpWire(listen=("127.0.0.3", 0)), Seal(bytes(32), "follower"), {})
+    port = follower.wire.address[1]
+    found = [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", (f"127.0.0.{k}", port)) for k in (2, 3)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    wanted = SideOptions("leader", "dual-arm", Path("key"), connect=f"robot.example:{port}")
+    leader = Line(UdpWire(connect=("robot.example", port)), Seal(bytes(32), "leader"), {})
+    done = threading.Event()
+
+    def answer() -> None:
+        while not done.wait(0.005):
+            follower.receive(time.monotonic_ns())
+            follower.greet()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        _meet(leader, wanted, time.monotonic_ns)
+    finally:
+        done.set()
+        thread.join()
+    assert f"the follower answers at 127.0.0.3:{port}" in capsys.readouterr().err
+    leader.close()
+    follower.close()
+    wanted.patience = 0.05
+    leader = Line(UdpWire(connect=("robot.example", port)), Seal(bytes(32), "leader"), {})
+    with pytest.raises(LinkError, match=rf"\(127.0.0.2:{port}, 127.0.0.3:{port}\) within 0.05 s"):
+        _meet(leader, wanted, time.monotonic_ns)
+    leader.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from farhand.analysis.stability.loop import HANDS, Contact
 from farhand.cli.main import main
 from farhand.errors import BadValue, FileError, Mismatch
+from farhand.running import tuning
 from farhand.running.arguments import read_gains
 from farhand.running.tuning import (
     LADDER,
@@ -97,12 +99,37 @@ def test_a_law_with_a_state_of_its_own_is_refused():
         TuningBench(wish("admittance"))
 
 
+@pytest.mark.parametrize("law", ["none", "unilateral"])
+def test_a_law_without_feedback_is_refused(law):
+    """Whatever its gains, nothing is felt."""
+    with pytest.raises(Mismatch, match="nothing to tune"):
+        tuning.tune(wish(law), 10, 0)
+
+
+def test_gains_that_shake_in_a_run_are_given_if_none_have_more_margin(monkeypatch, capsys):
+    """The message is about the margin that was asked for, not about more; the exit code is 2."""
+    monkeypatch.setattr(tuning, "attempt", lambda trial: {"shakes": True})
+    few = ["--evaluations", "10", "--checks", "1", "--margin", "6"]
+    arms = ["--leader", "vx300s", "--follower", "vx300s", "--space", "tool"]
+    assert main(["tune", "pair", "--law", "position-force", *arms, *few]) == 2
+    said = capsys.readouterr()
+    assert "it still shakes in a run" in said.out and not said.err
+
+
+def test_the_search_says_how_far_it_is():
+    """Over long delays it takes minutes."""
+    seen = []
+    tuning.tune(wish("position-position"), 10, 0, progress=lambda *step: seen.append(step))
+    assert {(k, 10, "searching") for k in range(11)} <= {*seen}
+
+
 def test_the_file_of_gains_is_what_run_takes(tmp_path, capsys):
     """Law and values; a wrong file is one line."""
     out = tmp_path / "gains.toml"
     few = ["--evaluations", "10", "--checks", "0", "--out", str(out), "--report", str(tmp_path)]
     arms = ["--leader", "vx300s", "--follower", "vx300s", "--space", "tool"]
     assert main(["tune", "pair", "--law", "position-position", *arms, *few]) == 0
+    assert re.search(r"law.spring.damping +[\d.,]+ N·s/m *\n", capsys.readouterr().out)
     values = tomllib.loads(out.read_text())["set"]
     law, settings = read_gains(out)
     assert law == "position-position" and dict(settings) == values

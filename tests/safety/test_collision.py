@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.safety.retreating import CollisionRetreat, Phase
+from farhand.safety.retreating import CollisionRetreat, RetreatPhase
 
 DT = 0.01
 PUSH = np.array([0.0, 0.0, 80.0])  # a floor, on a tool that presses down
@@ -30,7 +30,7 @@ def stuck(
 def test_a_tool_that_is_not_stuck_stays_in_the_operators_hands(kind):
     """Pressing lightly, still moving, or not commanded to move."""
     guard = CollisionRetreat()
-    assert stuck(guard, 100, **kind) is None and guard.phase is Phase.CLEAR
+    assert stuck(guard, 100, **kind) is None and guard.phase is RetreatPhase.CLEAR
 
 
 def test_a_short_blow_is_not_a_collision():
@@ -39,7 +39,7 @@ def test_a_short_blow_is_not_a_collision():
     for _ in range(10):
         np.testing.assert_array_equal(stuck(guard, 1), np.zeros(3))
         np.testing.assert_array_equal(stuck(guard, 3, commanded=0.0), np.zeros(3))
-        assert guard.phase is Phase.CLEAR
+        assert guard.phase is RetreatPhase.CLEAR
         assert stuck(guard, 1, 0.0 * PUSH) is None
 
 
@@ -62,9 +62,9 @@ def test_the_distance_counts_from_where_contact_ends_and_then_the_tool_is_held()
     guard = CollisionRetreat()
     stuck(guard, 6)
     pressed = stuck(guard, 100).copy()
-    assert guard.phase is Phase.RETREATING
+    assert guard.phase is RetreatPhase.RETREATING
     free = stuck(guard, 60, 0.0 * PUSH).copy()
-    assert guard.phase is Phase.HOLDING
+    assert guard.phase is RetreatPhase.HOLDING
     assert free[2] - pressed[2] == pytest.approx(0.010)
     np.testing.assert_array_equal(stuck(guard, 100), free)
     assert guard.peak == pytest.approx(80.0)
@@ -75,7 +75,7 @@ def test_a_tool_that_still_presses_a_little_has_not_come_free():
     guard = CollisionRetreat()
     stuck(guard, 6)
     pressed = stuck(guard, 100, 0.375 * PUSH).copy()
-    assert guard.phase is Phase.RETREATING
+    assert guard.phase is RetreatPhase.RETREATING
     free = stuck(guard, 60, 0.0 * PUSH)
     assert free[2] - pressed[2] == pytest.approx(0.010)
 
@@ -87,16 +87,16 @@ def test_only_engaging_ends_the_hold():
     stuck(guard, 60, 0.0 * PUSH)
     guard.engage()
     stuck(guard, 4)
-    assert guard.phase is Phase.CLEAR
+    assert guard.phase is RetreatPhase.CLEAR
     stuck(guard, 2)
-    assert guard.phase is Phase.RETREATING
+    assert guard.phase is RetreatPhase.RETREATING
 
 
 def test_a_force_that_never_ceases_does_not_lead_the_tool_away_for_ever():
     """A sensor that is wrong: the retreat ends at its reach."""
     guard = CollisionRetreat(reach=0.03)
     stuck(guard, 1000)
-    assert guard.phase is Phase.HOLDING
+    assert guard.phase is RetreatPhase.HOLDING
     assert np.linalg.norm(guard.target) == pytest.approx(0.03, abs=guard.speed * DT)
 
 
@@ -104,7 +104,7 @@ def test_a_retreat_that_is_asked_for_without_a_force_just_holds():
     """There is no direction to go in."""
     guard = CollisionRetreat()
     guard.begin(np.ones(3), np.array([0.0, 0.0, 1.0]))
-    assert guard.phase is Phase.HOLDING
+    assert guard.phase is RetreatPhase.HOLDING
     np.testing.assert_array_equal(stuck(guard, 5), np.ones(3))
 
 
@@ -115,4 +115,4 @@ def test_a_suspected_tool_is_let_go_when_the_force_has_fallen_to_half():
         stuck(guard, 2)
         answer = stuck(guard, 1, np.array([0.0, force, 0.0]), commanded=0.0)
         assert (answer is not None) is held
-        assert guard.phase is Phase.CLEAR
+        assert guard.phase is RetreatPhase.CLEAR

@@ -371,6 +371,21 @@ def test_an_arm_takes_over_at_once_only_what_breaks_no_limit(arm, index, sign):
         np.testing.assert_array_equal(arm.motion[:6], values[:6] if within else GOOD_Q)
 
 
+@pytest.mark.parametrize(("share", "within"), [(0.57, True), (0.58, False)])
+def test_an_arm_takes_over_at_once_what_breaks_no_limit_though_every_value_is_near_one(
+    arm, share, within
+):
+    """A joint far from its middle is no reason for the long way; forces count by their length."""
+    guard, middle = lopsided()
+    half = 0.5 * (LOPSIDED.upper - LOPSIDED.lower)
+    values = np.concatenate([middle + 0.999 * half, -0.999 * LOPSIDED.velocity, np.zeros(6)])
+    assert arm.take(values, guard.bounds) == 1
+    for at, limit in ((12, 30.0), (15, 0.4)):
+        pressed = values.copy()
+        pressed[at : at + 3] = share * limit
+        assert arm.take(pressed, guard.bounds) == within
+
+
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize(("side", "outside"), [("low", 1.0), ("high", -1.0)])
 def test_an_arm_that_takes_a_sample_over_says_if_its_tool_is_outside(arm, axis, side, outside):

@@ -17,7 +17,7 @@ from farhand.mapping.ik import Solver
 from farhand.plants.plant import JointVelocity
 from farhand.robots import Placement, load_robot
 from farhand.safety import Guard
-from farhand.safety.retreating import CollisionRetreat, Phase, RetreatingController
+from farhand.safety.retreating import CollisionRetreat, RetreatingController, RetreatPhase
 
 LWA4P = load_robot("lwa4p")
 STEP_NS = round(1e9 / 120.0)
@@ -135,7 +135,7 @@ walls = pytest.mark.parametrize("Wall", [Wall, SlideWall])
 def test_in_free_space_it_is_the_controller_inside(Wall):
     """Nothing is felt, nothing is tripped, and the tool gets there."""
     wall = Wall().aim(0.015).run(2.0)
-    assert wall.guard.trip is None and wall.controller.collision.phase is Phase.CLEAR
+    assert wall.guard.trip is None and wall.controller.collision.phase is RetreatPhase.CLEAR
     assert wall.ahead == pytest.approx(0.015, abs=1e-4)
 
 
@@ -145,12 +145,12 @@ def test_a_stuck_tool_trips_retreats_and_is_held_until_reset(Wall):
     wall = Wall().aim(0.08).run(4.0)
     assert wall.guard.trip is not None and wall.guard.trip.kind == "collision"
     assert "stuck at" in wall.guard.trip.reason
-    assert wall.controller.collision.phase is Phase.HOLDING
+    assert wall.controller.collision.phase is RetreatPhase.HOLDING
     assert wall.ahead < 0.02 - 0.008
     assert np.abs(wall.arm.v).max() < 1e-3
     wall.guard.reset()
     wall.aim(0.0).run(2.0)
-    assert wall.controller.collision.phase is Phase.CLEAR
+    assert wall.controller.collision.phase is RetreatPhase.CLEAR
     assert wall.ahead == pytest.approx(0.0, abs=1e-4)
 
 
@@ -160,10 +160,10 @@ def test_a_stuck_tool_is_given_its_time_and_retreats_at_its_speed(Wall):
     wall = Wall().aim(0.08)
     collision = wall.controller.collision
     places, doubted = [], 0
-    while collision.phase is not Phase.HOLDING:
+    while collision.phase is not RetreatPhase.HOLDING:
         wall.run(1.0 / 120.0)
-        doubted += collision.phase is Phase.CLEAR and bool(collision.target.any())
-        if collision.phase is Phase.RETREATING:
+        doubted += collision.phase is RetreatPhase.CLEAR and bool(collision.target.any())
+        if collision.phase is RetreatPhase.RETREATING:
             places.append(collision.target.copy())
     assert doubted == pytest.approx(0.050 * 120.0, abs=1.0)
     speed = np.linalg.norm(np.diff(places, axis=0), axis=1) * 120.0
@@ -190,7 +190,7 @@ def test_any_other_trip_just_stops_the_arm(kind, Wall):
     wall.guard.stop(wall.now_ns, kind, "for a test")
     before = wall.ahead
     wall.run(1.0)
-    assert wall.controller.collision.phase is Phase.CLEAR
+    assert wall.controller.collision.phase is RetreatPhase.CLEAR
     assert wall.ahead == pytest.approx(before, abs=1e-3)
     assert wall.asked.tripped
 
@@ -203,7 +203,7 @@ def test_without_a_measurement_a_force_trip_holds(Wall):
     wall.guard.stop(wall.now_ns, "force", "for a test")
     before = wall.ahead
     wall.run(1.0)
-    assert wall.controller.collision.phase is Phase.HOLDING
+    assert wall.controller.collision.phase is RetreatPhase.HOLDING
     assert wall.ahead == pytest.approx(before, abs=1e-3)
 
 
@@ -256,4 +256,4 @@ def test_a_force_just_below_the_guards_limit_does_not_trip_it_and_just_above_doe
         wall.arm.update(wall.start + [0.02 + force / 5000.0, 0.0, 0.0], np.zeros(3))
         wall.controller.step(wall.asked, STEP_NS)
         assert (wall.guard.trip is not None) is trips
-        assert (wall.controller.collision.phase is Phase.RETREATING) is trips
+        assert (wall.controller.collision.phase is RetreatPhase.RETREATING) is trips

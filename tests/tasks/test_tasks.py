@@ -53,6 +53,19 @@ def test_every_task_has_a_tool_that_touches_nothing_at_the_start(name):
     assert not task.done()
 
 
+@pytest.mark.parametrize("name", ["door", "push"])
+def test_a_mechanism_that_is_turned_has_its_site_where_it_should_be(name):
+    """The site is ahead of the tip in the tool's axes, the rest turns about it."""
+    task = make_task(name)
+    task.spread, task.turn = 0.0, 0.5
+    world = World(task.place({"follower": Placed(load_robot("point3"))}, 1), 1_000_000, 0.0)
+    task.join(world)
+    points = np.zeros((task.points, 3))
+    task.look(points)
+    assert abs(task.axes[0, 1] - task.level[0, 1]) > 0.01
+    np.testing.assert_allclose(points[1] - points[0], task.level @ task.ahead, atol=1e-9)
+
+
 def test_the_wrist_feels_what_the_table_gives_back():
     """At rest the contact force is the push, and its moment is that of the sponge's place."""
     world, task = alone("wipe")
@@ -113,11 +126,37 @@ def test_an_expert_presses_the_button_and_nobody_does_without_coupling():
     results = []
     for law in ("position-position", "none"):
         rig = built("button", law=law)
-        rig.session.run(8.0)
+        rig.session.run(12.0)
         results.append(rig.trial.result())
         rig.close()
     assert results[0]["success"] and 5.0 < results[0]["peak_force"] < results[0]["damage_limit"]
     assert not results[1]["success"] and results[1]["peak_force"] == 0.0
+
+
+def test_a_button_is_pressed_only_when_it_is_let_go():
+    """Switched, and up again."""
+    world, task = alone("button")
+    done = []
+    for force in (0.0, 7.6, 0.0):
+        for _ in range(1000):
+            world.ports["task"].torque[:] = -force
+            world.advance(world.now_ns + world.step_ns)
+            task.observe(np.zeros(3), 1e-3)
+        done.append(task.done())
+    assert done == [False, False, True]
+
+
+def test_who_feels_the_table_wipes_it_and_who_does_not_breaks_it():
+    """The harder the push, the harder it is to slide."""
+    results = []
+    for law in ("position-position", "unilateral"):
+        rig = built("wipe", law=law, seed=2)
+        rig.session.run(rig.trial.task.seconds)
+        results.append(rig.trial.result())
+        rig.close()
+    felt, numb = results
+    assert felt["success"] and felt["peak_force"] < 0.6 * felt["damage_limit"]
+    assert numb["damaged"] and not numb["success"]
 
 
 def test_what_does_not_fit_is_refused_in_one_line():

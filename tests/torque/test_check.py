@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from farhand.arm import Arm
+from farhand.errors import BadValue
 from farhand.friction.fit.data import write_columns
-from farhand.robots import load_robot
+from farhand.friction.fit.sliding import Estimate
+from farhand.report.output import show_table
+from farhand.report.torque import joint_table, spread
+from farhand.robots import Placement, load_robot
 from farhand.robots.edits import add_payload
 from farhand.sensing.observer import MomentumObserver
 from farhand.torque.check import check
@@ -43,6 +51,29 @@ def test_an_arm_without_fault_gets_no_complaint_and_its_friction_is_found(plain)
                 assert one.low < truth < one.high
     assert sum(joint.scale.identified for joint in plain.joints) >= 4
     assert plain.joints[1].held_out < 0.02 * plain.joints[1].torque
+
+
+@pytest.mark.parametrize("width", [60, 80, 90, 100])
+def test_the_table_of_joints_is_whole_on_a_narrow_terminal(plain, capsys, monkeypatch, width):
+    """Nothing is cut off, and no value is broken over lines."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(width))
+    show_table(joint_table(plain))
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "…" not in shown and max(map(len, shown.splitlines())) <= width
+    values = " ".join(shown.split())
+    for heading in ("scale", "offset", "delay", "dry friction", "viscous"):
+        assert len(re.findall(rf"{heading} (?:-?[\d.]+ ± [\d.]+|unknown)", values)) == 6
+    assert len(re.findall("hold-out [\\d.]+ N·m", values)) == 6
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "words"),
+    [(1.0324, 0.088, "1.032 ± 0.088"), (-0.004, 2.5, "0.0 ± 2.5"), (-12.3, 40.0, "-12 ± 40")],
+)
+def test_a_value_has_the_digits_of_its_interval_and_zero_no_sign(value, half, words):
+    """Two of the half interval."""
+    assert spread(Estimate(value, value - half, value + half, "-", True)) == words
 
 
 def test_scale_sign_and_an_unknown_tool_are_told_apart(tmp_path):
@@ -108,8 +139,6 @@ def test_the_fitted_model_makes_the_arm_feel_less_when_nothing_touches_it(tmp_pa
 
 def test_an_arm_believes_the_model_of_a_file(tmp_path):
     """Gravity of an arm with the overlay of a heavier robot is that robot's; so is its mass."""
-    import json
-
     heavy = ROBOT.edited(add_payload(0.7, (0.01, 0.0, 0.05), (1e-3, 1e-3, 1e-3)))
     (tmp_path / "m.json").write_text(json.dumps(data_sheet(heavy).to_json()))
     arm, true = Arm.of(ROBOT), Arm.of(heavy)
@@ -119,6 +148,52 @@ def test_an_arm_believes_the_model_of_a_file(tmp_path):
     np.testing.assert_allclose(arm.gravity, true.gravity, atol=1e-9)
     np.testing.assert_allclose(arm.M, true.M, atol=1e-9)
     np.testing.assert_allclose(arm.bias, true.bias, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("bodies", "joint_2", "mass"), -1.0, "mass or inertia of joint_2 is impossible"),
+        (("bodies", "joint_2", "mass"), [1.0, 2.0], "damaged"),
+        (("bodies", "joint_2", "scale"), None, "damaged"),
+        (("bodies", "joint_2", "centre"), [0.0, 0.0], "damaged"),
+        (("bodies", "joint_2", "inertia"), [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]], "impossible"),
+        (("bodies", "joint_2", "viscous"), float("inf"), "not finite"),
+        (("bodies", "joint_2", "coulomb"), -0.1, "below zero"),
+        (("tilt",), [float("nan"), 0.0], "not finite"),
+        (("tilt",), [4.0, 0.0], "tilt"),
+    ],
+)
+def test_a_model_that_was_edited_by_hand_is_refused_where_it_is_impossible(
+    tmp_path, path, value, words
+):
+    """One line that names the file."""
+    content = data_sheet(ROBOT).to_json()
+    place = content
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    (tmp_path / "m.json").write_text(json.dumps(content))
+    with pytest.raises(BadValue, match=f"^m.json.*{words}"):
+        read_model(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("yaw", [0.0, 2.0])
+@pytest.mark.parametrize("tilt", [(0.03, 0.0), (0.0, -0.02), (0.02, 0.03)])
+def test_an_identified_tilt_is_that_of_an_arm_on_a_turned_base(tilt, yaw):
+    """To first order in the tilt: an arm that stands so has the same gravity torque, wherever it
+    faces.
+    """
+    z, w = np.sin(yaw / 2), np.cos(yaw / 2)
+    faces = Placement(quaternion=(0, 0, z, w))
+    x, y = np.divide(tilt, 2)
+    leans = Placement(quaternion=(w * x - z * y, w * y + z * x, z, w))
+    level, turned, upright = Arm.of(ROBOT, faces), Arm.of(ROBOT, leans), Arm.of(ROBOT, faces)
+    replace(data_sheet(ROBOT), tilt=tilt).apply(level)
+    for arm in (level, turned, upright):
+        arm.update(ROBOT.home + 0.2, np.zeros(6))
+    change = np.abs(turned.gravity - upright.gravity).max()
+    np.testing.assert_allclose(level.gravity, turned.gravity, atol=0.05 * change)
 
 
 def test_an_observer_takes_known_dry_friction_off():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from farhand.coupling.constraint_terms import LEVER
 from farhand.errors import BadValue, OutOfRange
 
 Array = np.ndarray
+T = TypeVar("T", float, Array, Array | float)
 
 
 @dataclass(frozen=True)
@@ -260,6 +261,9 @@ class LoopDrive:
     late: float = 0.0  #: from a state, over the bus, to the torque that answers it, [s]
     follows: tuple[Array, Array] | None = None  #: P [1/s] and Q [-] of a drive led by velocities
     smoothing: float = 0.0  #: time constant of the rate in Q, [s]
+    raw: bool = False  #: whether it reports its velocity as it is before ``cut_off``
+    #: cut-off of the reported velocity on its way to the other arm, for each joint, [Hz]
+    sent: Array | float = np.inf
 
 
 @dataclass(frozen=True)
@@ -313,9 +317,9 @@ class WholeLoop:
         R = np.zeros((B.shape[1], rows.stop))
         A[own[0], own[0]] = one.A + one.B @ law[0][0] @ one.C
         A[own[1], own[1]] = two.A + two.B @ law[1][1] @ two.C
-        B[own[0], :wide], R[:wide, own[1]] = one.B, law[0][1] @ two.C
+        B[own[0], :wide], R[:wide, own[1]] = one.B, law[0][1] @ two.sent
         through = slice(wide, wide + two.B.shape[1])
-        B[own[1], through], R[through, own[0]] = two.B, law[1][0] @ one.C
+        B[own[1], through], R[through, own[0]] = two.B, law[1][0] @ one.sent
         if kept:
             # The law's memory is at the leader's end; what it learns of the follower crosses too.
             A[rows, rows], A[own[0], rows] = memory.P, one.B @ memory.N
@@ -331,11 +335,14 @@ class WholeLoop:
         B = B @ limb.spread
         filtered = self.velocity_filter > 0.0 and drive is None
         seen, rate = 2 * n * filtered, self.observers[number]
-        total = len(A) + seen + len(P) * (rate > 0.0)
+        cut_off = np.inf if drive is None else drive.sent
+        smooths = bool(np.isfinite(cut_off).any())
+        smoothed = slice(len(A) + seen, len(A) + seen + n * smooths)
+        total = smoothed.stop + len(P) * (rate > 0.0)
         q, v = np.zeros((n, total)), np.zeros((n, total))
         q[:, :n] = v[:, n : 2 * n] = np.eye(n)
         known = v
-        if drive is not None and drive.cut_off > 0.0:
+        if drive is not None and drive.cut_off > 0.0 and not drive.raw:
             known = np.eye(n, total, 2 * n)
         elif filtered:
             s, before = filter_share(self.velocity_filter, self.period), len(A)
@@ -350,6 +357,11 @@ class WholeLoop:
         moved[: len(A), : len(A)] = A
         if filtered:
             moved[len(A) : len(A) + seen] = np.vstack([q, known])
+        crossing = known
+        if smooths:
+            new = np.diag(np.broadcast_to(filter_share(cut_off, self.period), n))
+            crossing = new @ known + (np.eye(n) - new) @ np.eye(n, total, smoothed.start)
+            moved[smoothed] = crossing
         if rate > 0.0:
             # An observer is a low-pass.
             low = np.eye(len(P), total, total - len(P))
@@ -357,7 +369,8 @@ class WholeLoop:
             moved[total - len(P) :] = share * measured + (1.0 - share) * low
             measured = low
         pushed = np.vstack([B, np.zeros((total - len(A), B.shape[1]))])
-        return LoopSide(moved, pushed, np.vstack([gain * P @ q, speed * P @ known, measured]))
+        own, sent = (np.vstack([gain * P @ q, speed * P @ w, measured]) for w in (known, crossing))
+        return LoopSide(moved, pushed, own, sent)
 
     def _moved(self, limb: LoopArm) -> tuple[Array, Array]:
         return _moved(limb, self.period, self.step)
@@ -459,11 +472,12 @@ _NOTHING = (np.zeros((0, 0)), np.zeros((0, 0)))
 
 
 class LoopSide(NamedTuple):
-    """One arm over a tick: z' = A z + B w, and C z is what the law sees of it."""
+    """One arm over a tick: z' = A z + B w; the law sees C z of it, the other arm ``sent`` z."""
 
     A: Array
     B: Array
     C: Array
+    sent: Array
 
 
 def _delayed(A: Array, new: Array, before: Array, ticks: int) -> tuple[Array, Array]:
@@ -537,9 +551,10 @@ def _narrowed(B: Array, R: Array) -> tuple[Array, Array]:
     return B @ U[:, :wide] * sizes[:wide], V[:wide]
 
 
-def filter_share(cut_off: float, period: float) -> float:
+def filter_share(cut_off: T, period: float) -> T:
     """Share of a new value that a low-pass at ``cut_off`` [Hz] takes every ``period`` [s], [-]."""
-    return float(-np.expm1(-2.0 * np.pi * cut_off * period))
+    share: T = -np.expm1(-2.0 * np.pi * cut_off * period)
+    return share
 
 
 def exponential(matrix: Array) -> Array:

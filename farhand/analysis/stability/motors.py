@@ -34,6 +34,10 @@ Array = np.ndarray
 JOINTS = 7
 """Joints that count; the friction of a gripper says nothing about its arm."""
 
+STRONG = 4
+"""Joints, from the first, whose motors damp so much that the other arm's velocity shakes them; the
+wrist has a fifteenth of that, and a low-pass in its loop would rather shake it."""
+
 HAND = Contact(300.0, 3.0)
 """A hand on the leader's tool, assumed."""
 
@@ -54,6 +58,10 @@ class MotorPair:
     )
     motor_rate: float = parameter(2000.0, "Hz", "of the motors' own loops", 500.0, 40_000.0)
     velocity_filter: float = parameter(0.0, "Hz", "in the motors; 0: none", 0.0, 2e4)
+    raw: bool = parameter(False, "-", "whether motors report velocity without that filter")
+    sent_filter: float = parameter(
+        0.0, "Hz", "of the other arm's velocity, joints 1 to 4, in the program; 0: none", 0.0, 2e4
+    )
     stiffness: float = parameter(1.0, "-", "over the published one", 0.0, 100.0)
     damping: float = parameter(1.0, "-", "over the published one", 0.0, 100.0)
     friction: float = parameter(1.0, "-", "of the arms, over what the makers found", 0.0, 10.0)
@@ -93,7 +101,16 @@ class MotorPair:
             held = [np.diag([value] * 3 + [0.0] * 3) for value in (HAND.stiffness, HAND.damping)]
             leader = replace(limb, stiffness=held[0], damping=held[1])
         chased, own = np.hstack([K, D, 0.0 * K]), np.hstack([0.0 * K, fed, 0.0 * K])
-        drive = LoopDrive(K, D, 1.0 / self.motor_rate, self.velocity_filter, self.late)
+        cut_off = self.sent_filter or np.inf
+        drive = LoopDrive(
+            K,
+            D,
+            1.0 / self.motor_rate,
+            self.velocity_filter,
+            self.late,
+            raw=self.raw,
+            sent=np.tile(np.where(np.arange(JOINTS) < STRONG, cut_off, np.inf), len(M) // JOINTS),
+        )
         law, period = [[own, chased], [chased, own]], 1.0 / self.rate
         return WholeLoop((leader, limb), law, Contact(0.0), period, drives=(drive, drive))
 
@@ -158,21 +175,28 @@ def judge_motors(pair: MotorPair) -> MotorVerdict:
         "the friction that is fed forward": replace(pair, share=0.0),
         "the time on the bus and between ticks": replace(pair, late=0.0, rate=pair.motor_rate),
         "the filter in the motors": replace(pair, velocity_filter=0.0),
+        "the other arm's velocity at joints 1 to 4": replace(pair, sent_filter=0.1),
     }
     causes = tuple(why for why, one in without.items() if one != pair and stable(one.loop()))
-    words = {
-        ("share", 0.01): "share fed forward ≤ {:.2g} (now {:.2g})",
-        ("stiffness", 0.05): "stiffness ≤ {:.2g} of the published (now {:.2g})",
-        ("damping", 0.05): "damping ≤ {:.2g} of the published (now {:.2g})",
-        ("damping", 10.0): "damping ≥ {:.2g} of the published (now {:.2g})",
-        ("rate", pair.motor_rate / pair.rate): "rate ≥ {:.3g} Hz (now {:.3g})",
-    }
+    cut_off = pair.sent_filter or 0.5 * pair.rate
+    options = (
+        ("share", pair.share, 0.01, "share fed forward ≤ {:.2g} (now {:.2g})"),
+        ("stiffness", pair.stiffness, 0.05, "stiffness ≤ {:.2g} of the published (now {:.2g})"),
+        ("damping", pair.damping, 0.05, "damping ≤ {:.2g} of the published (now {:.2g})"),
+        ("damping", pair.damping, 10.0, "damping ≥ {:.2g} of the published (now {:.2g})"),
+        ("rate", pair.rate, pair.motor_rate / pair.rate, "rate ≥ {:.3g} Hz (now {:.3g})"),
+        (
+            "sent_filter",
+            cut_off,
+            1.0 / cut_off,
+            "the other arm's velocity, joints 1 to 4, below {:.2g} Hz",
+        ),
+    )
     changes = []
-    for (name, most), text in words.items():
-        now = float(vars(pair)[name])
-        found = _nearest_calm(pair, name, now, most * now) if most != 1.0 and now else None
+    for name, start, most, text in options:
+        found = _nearest_calm(pair, name, start, most * start) if most != 1.0 and start else None
         if found is not None:
-            changes.append(text.format(found, now))
+            changes.append(text.format(found, start))
     return MotorVerdict(False, joint, mode.frequency, causes, tuple(changes))
 
 

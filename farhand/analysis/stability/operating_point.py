@@ -283,7 +283,7 @@ class _View:
         return table, memory
 
     def linear(self) -> bool:
-        """Whether the law is linear within a few millimetres."""
+        """Whether the law is linear within a centimetre."""
         # A pen's limiter remembers, so that a jump tells nothing about the law.
         if isinstance(self._law.mapping, PenMapping):
             return True

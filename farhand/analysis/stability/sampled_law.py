@@ -21,7 +21,7 @@ SIGNALS = ("position", "velocity", "force")
 STEPS = {"position": 1e-5, "velocity": 1e-4, "force": 1e-2}
 """Differences by which a law is probed, [m] and [rad], [m/s] and [rad/s], [N] and [N·m]."""
 
-FAR_M, FAR_N = 5e-3, 20.0
+FAR_M, FAR_N = 1e-2, 20.0
 """Distance and force at the tools at which a law's gains are compared with those near rest."""
 
 MAX_GAIN_CHANGE = 0.2

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from farhand.errors import BadValue, FileError, Mismatch
-from farhand.files import write_text
-from farhand.loop.interrupts import ending_workers, ignoring_interrupts
+from farhand.files import real_file, write_text
+from farhand.loop.interrupts import end_with_parent, ending_workers, ignoring_interrupts
 
 Item = TypeVar("Item")
 Row = dict[str, Any]
@@ -63,7 +63,8 @@ def _results(
     elif workers == 1 or len(left) < 2:
         yield from ((index, work(item)) for index, item in left)
     else:
-        executor = ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn"))
+        count, context = workers or os.cpu_count(), get_context("spawn")
+        executor = ProcessPoolExecutor(count, context, initializer=end_with_parent)
         with ending_workers(), executor as pool:
             # The workers start here, and leave Ctrl-C to the process that started them.
             with ignoring_interrupts():
@@ -102,20 +103,25 @@ def _read(path: Path | None) -> dict[str, Row]:
     """Rows by name; a last line that was cut off is removed and done again."""
     if path is None or not path.exists():
         return {}
+    real_file(path)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"cannot read {path}: {error}") from None
+    lines = text.splitlines()
     rows: dict[str, Row] = {}
     for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)
             rows[row.pop("name")] = row
-        except (ValueError, KeyError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             if number < len(lines) or number == 1:
                 problem = "is not a row of a sweep; choose a new file"
                 raise BadValue(f"{path} line {number} {problem}") from None
-            write_text(path, "".join(f"{whole}\n" for whole in lines[:-1]))
+            lines.pop()
+    whole = "".join(f"{line}\n" for line in lines)
+    if whole != text:
+        write_text(path, whole)
     return rows
 
 

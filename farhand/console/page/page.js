@@ -5,9 +5,11 @@
   const SILENT_MS = 2500;       // without a word from the server, the picture counts as old
   const DEAD_MS = 10000;        // then the line counts as dead even if nobody has closed it
   const ANSWER_MS = 1000;       // in which the server says that it has a stop
-  const PANEL_PX = 340;         // width of the panel beside the picture
+  const PANEL_PX = 344;         // width of the panel beside the picture, with its edge
+  const STRIP_PX = 200;         // height of the plots below it
   const KEEP_S = 120;           // of plotted signals
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6e6e78"];
+  const ROLES = { leader: "#d55e00", follower: "#0072b2" };  // as in the picture
   const CAMERA_KEYS = new Set(["KeyW", "KeyA", "KeyS", "KeyD", "KeyQ", "KeyE",
     "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]);
   const NUDGES = { ArrowUp: [1, 0, 0], ArrowDown: [-1, 0, 0], ArrowLeft: [0, 1, 0], ArrowRight: [0, -1, 0],
@@ -21,6 +23,11 @@
     try { localStorage.setItem("farhand." + name, JSON.stringify(value)); } catch { /* a private window */ }
   };
   const narrow = () => matchMedia("(max-width: 36em)").matches;
+  // By the window's size: while the page is laid out, its parts have any size, and bars to scroll with come and go
+  const picture = () => {
+    const [beside, below] = narrow() ? [0, 0] : [PANEL_PX, document.body.classList.contains("fh-plots") ? STRIP_PX : 0];
+    return { narrow: narrow(), aspect: (innerWidth - beside) / (innerHeight - below) };
+  };
 
   // ---------------------------------------------------------------- the line to the server
   function open() {
@@ -28,9 +35,7 @@
     line.onopen = () => {
       heard = performance.now();
       stops.send();
-      const root = find("root"), beside = narrow() ? 0 : PANEL_PX;
-      const aspect = (root.clientWidth - beside) / root.clientHeight;
-      ask("hello", { name: kept("name") || "", narrow: narrow(), aspect });
+      ask("hello", { name: kept("name") || "", ...picture() });
       plots.tell();
     };
     line.onmessage = (event) => {
@@ -119,6 +124,21 @@
     setTimeout(() => retry(count + 1), Math.min(5000, 500 * 1.5 ** count));
   }
 
+  // A browser without WebGL, or one that has lost it, draws nothing and says nothing
+  const blank = {
+    begin() {
+      const probe = document.createElement("canvas").getContext("webgl2");
+      if (!probe) this.tell("this browser has no WebGL. Switch on hardware acceleration, or use another browser.");
+      else probe.getExtension("WEBGL_lose_context")?.loseContext();
+      document.addEventListener("webglcontextlost", () => this.tell("the browser lost its WebGL. Load this page again."), true);
+      document.addEventListener("webglcontextrestored", () => this.tell(""), true);
+    },
+    tell(why) {
+      find("fh-blank").hidden = !why;
+      find("fh-blank").textContent = `The picture cannot be drawn: ${why} The arms can still be stopped.`;
+    },
+  };
+
   // ---------------------------------------------------------------- what lies over the picture
   const find = (id) => document.getElementById(id);
   function make(tag, attributes = {}, ...children) {
@@ -154,10 +174,12 @@
       button("STOP as soon as the connection is back (Esc)", stop), make("p", { id: "fh-kept" })));
     document.body.append(make("div", { id: "fh-frame" }), bar,
       make("button", { id: "fh-stop", class: "fh", type: "button", onclick: stop }, "STOP", make("i", {}, " (Esc)")),
+      make("p", { id: "fh-blank", class: "fh", role: "alert", hidden: "" }),
       make("div", { id: "fh-strip", class: "fh" }), make("div", { id: "fh-lesson", class: "fh" }), cover);
     plots.build();
     cues.build();
     stops.begin();
+    blank.begin();
     document.body.addEventListener("keydown", (event) => { if (steering(event.target)) event.stopPropagation(); });
     // A tab that was clicked does not keep the arrow keys: they move the hand again
     document.body.addEventListener("click", (event) => {
@@ -306,7 +328,7 @@
       const on = document.body.classList.toggle("fh-plots");
       kept("plots", on);
       find("fh-plots").setAttribute("aria-pressed", String(on));
-      document.documentElement.style.setProperty("--fh-strip", on && !narrow() ? "200px" : "0px");
+      document.documentElement.style.setProperty("--fh-strip", on && !narrow() ? `${STRIP_PX}px` : "0px");
       window.dispatchEvent(new Event("resize"));
       this.arrange();
     },
@@ -369,10 +391,11 @@
       this.spanText.textContent = `last ${this.span.toPrecision(2)} s` + (at === null ? "" : `, at ${at.toFixed(2)} s`);
       [...this.strip.querySelectorAll(".fh-plot")].forEach((node, place) => {
         const names = this.shown[place], canvas = node.querySelector("canvas"), head = node.querySelector("span");
+        const colours = coloursOf(names);
         head.replaceChildren(...names.flatMap((name, i) => {
           const value = near >= 0 && this.rows.has(name) ? this.rows.get(name)[near] : null;
           const text = value === null || value === undefined ? name : `${name} ${Number(value.toPrecision(4))}`;
-          return [make("b", { style: `color:${COLOURS[i % COLOURS.length]}` }, text), " "];
+          return [make("b", { style: `color:${colours[i]}` }, text), " "];
         }));
         this.curve(canvas, names, first, last);
       });
@@ -405,9 +428,10 @@
       }
       pen.textAlign = "center";
       for (const t of ticks(first, last, 4)) pen.fillText(`${Number(t.toPrecision(5))} s`, Math.min(w - 18, x(t)), h - 3);
+      const colours = coloursOf(names);
       names.forEach((name, i) => {
         const values = this.rows.get(name) || [];
-        pen.strokeStyle = COLOURS[i % COLOURS.length]; pen.lineWidth = 1.6; pen.beginPath();
+        pen.strokeStyle = colours[i]; pen.lineWidth = 1.6; pen.beginPath();
         let drawn = false;
         for (let k = from; k < this.times.length && this.times[k] <= last; k++) {
           const v = values[k];
@@ -423,6 +447,11 @@
       }
     },
   };
+  function coloursOf(names) {
+    const own = names.map((name) => ROLES[about.roles[name]]), free = COLOURS.filter((one) => !own.includes(one));
+    let used = 0;
+    return own.map((one) => one || free[used++ % free.length]);
+  }
   function ticks(low, high, count) {
     const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((n) => n * power).find((s) => s >= raw) || raw;
@@ -457,6 +486,7 @@
     },
   };
   moments.read();
+  window.addEventListener("resize", () => ask("window", picture()));
   window.addEventListener("hashchange", () => { moments.read(); moments.begin(); });
 
   // ---------------------------------------------------------------- the lesson, in five steps

@@ -80,6 +80,9 @@ class FrictionFeedForward:
     model: FrictionCompensation
     period: float = 1e-3
 
+    def __post_init__(self) -> None:
+        self.model.filter.prepare(self.period)
+
     def torque(self, arm: Arm, commanded: Array, wrench: Array | None) -> Array:
         """The torque to add, [N·m]."""
         return self.model.measured(arm.q, self.period, commanded)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from farhand.arm import Arm
+from farhand.compiled import bind
 from farhand.control.controller import Controller, ControlRequest
 from farhand.control.joint.assists import Assist, settings_of
 from farhand.control.joint.loops import Still
@@ -17,6 +18,8 @@ from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Channels, Command, JointTorque
 from farhand.rigid_body import joint_torque
 from farhand.spatial import Array
+
+NOTHING = np.zeros(0)
 
 RELEASE_TIME_S = 0.2
 """Time over which the holding torque fades when an arm may move again, [s]."""
@@ -135,6 +138,9 @@ class TorqueController(Controller):
         self._dt = period_ns * 1e-9
         self._fade = 0.0
         self._held, self._last_held = np.zeros(arm.nv), np.zeros(arm.nv)
+        # torque for a wrench at the tool and the weight, from these two arrays
+        self._exert: Callable[[], None]
+        self._bound: tuple[Array, ...] = NOTHING, NOTHING
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -151,7 +157,10 @@ class TorqueController(Controller):
     def step(self, request: ControlRequest, now_ns: int) -> Command:
         """Torque for the effort; without a known state, brakes if the plant has them."""
         arm, torque, gain = self.arm, self.command.value, request.gain
-        joint_torque(request.effort, arm.state, arm.nq, torque)
+        if self._bound[0] is not request.effort or self._bound[1] is not torque:
+            self._bound = request.effort, torque
+            self._exert = bind(joint_torque, arm.state, arm.nq, torque, request.effort)
+        self._exert()
         if self.assist is not None and request.valid:
             commanded = request.effort @ arm.J
             if request.torque is not None:

@@ -51,21 +51,8 @@ def read_recording(path: str | Path) -> JointLog:
     """
     table = read_csv(Path(path), COLUMNS, "samples")
     numbers = table.numbers(*COLUMNS)
-    time = numbers[:, 0]
-    back = np.flatnonzero(np.diff(time) < 0.0)
-    if len(back):
-        before, after, line = time[back[0]], time[back[0] + 1], table.lines[back[0] + 1]
-        raise BadValue(
-            f"{table.name} line {line}: t goes back from {before:g} to {after:g} s; sort it by time"
-        )
-    is_new = np.diff(time, prepend=-np.inf) > 0.0
-    repeated = int(np.count_nonzero(~is_new))
-    if 2 * repeated > len(time):
-        raise BadValue(
-            f"{table.name}: {repeated} of {len(time)} samples repeat the time of the sample "
-            "before; write t with more digits"
-        )
-    return make_log(numbers[is_new], table.name, repeated)
+    _, is_new = table.new_times()
+    return make_log(numbers[is_new], table.name, int(np.count_nonzero(~is_new)))
 
 
 def make_log(table: Array, name: str = "recording", repeated: int = 0) -> JointLog:

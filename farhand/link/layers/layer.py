@@ -20,8 +20,9 @@ class LayerPort:
 
     In each tick the bridge calls :meth:`hear` if a packet has come, then :meth:`measure` and
     :meth:`arrive` with what the packets say at an even age. The follower's end calls :meth:`lead`
-    before it evaluates its law. Either end then calls :meth:`push`, and :meth:`part` after it while
-    the two sides part and the follower's end still has a force to send back.
+    before it evaluates its law. Either end then calls :meth:`correct`, where joints are coupled,
+    :meth:`push`, and :meth:`part` after it while the two sides part and the
+    follower's end still has a force to send back.
 
     Attributes:
         law: this end's instance of the law.
@@ -109,6 +110,14 @@ class LayerPort:
             force: opposite of the effort on the follower at the last step, at the leader's port,
                 [N] and [N·m].
             dt: time since the last call, [s].
+        """
+
+    def correct(self, energy_out: Array) -> None:
+        """Book what the last push did beyond what it booked.
+
+        Args:
+            energy_out: into the arm since then, less what was booked, [J] per axis of this end's
+                arm. A push books what it asks for and the velocity at its start.
         """
 
     def driven(self, twist: Array) -> Array:

@@ -150,11 +150,11 @@ class LeaderPort(EnergyPort):
     """The leader's end: damping where the force on the arm would take out more than is there.
 
     A damper at a crawl takes too little, so the force itself fades while the account is overdrawn,
-    to nothing at ``lent``. The hand is also charged, by damping, for what is missing from both
-    reserves: over a link it presses on for a whole round trip before it feels anything. What the
-    follower does meanwhile, and the push that later brings the hand back out, must have been paid
-    for. What is known of the other end is a round trip old by the time an answer arrives there, so
-    what it takes in that time is sent ahead.
+    to nothing at ``lent``, and no single step overdraws it by more. The hand is also charged, by
+    damping, for what is missing from both reserves: over a link it presses on for a whole round
+    trip before it feels anything. What the follower does meanwhile, and the push that later brings
+    the hand back out, must have been paid for. What is known of the other end is a round trip old
+    by the time an answer arrives there, so what it takes in that time is sent ahead.
 
     Attributes:
         pace: how fast the other end takes energy out, averaged over a round trip, [W].
@@ -168,6 +168,8 @@ class LeaderPort(EnergyPort):
         """Prepare the arrays for a port."""
         super().suit(port, own)
         self._weights = port.spread(*port.damper, leader=True)
+        #: out of this end in the last step, [J] per axis
+        self._booked = np.zeros(own)
 
     def forget(self) -> None:
         """Clear the account, because the other end was restarted."""
@@ -197,10 +199,23 @@ class LeaderPort(EnergyPort):
             added += (out - budget) / (speed * dt)
         added = min(added, settings.damping_limit)
         pushed -= added * resisting
+        # What the damper cannot take in this step is not exerted.
+        giving = pushed * twist > 0.0
+        out = float(pushed[giving].dot(twist[giving])) * dt
+        most = max(0.0, budget + settings.lent)
+        if out > most:
+            pushed[giving] *= most / out
         pushed *= gain
         self.added = gain * added
-        self.account(pushed * twist * dt)
+        self._booked[:] = pushed * twist * dt
+        self.account(self._booked)
         return pushed
+
+    def correct(self, energy_out: Array) -> None:
+        """Book what the motors did; what was not taken out after all is there again."""
+        undone = np.clip(-energy_out, 0.0, np.maximum(self._booked, 0.0))
+        self.taken -= undone
+        self.account(energy_out + undone)
 
     def _watch(self, dt: float) -> None:
         """Estimate how fast the other end takes energy out."""
@@ -285,8 +300,7 @@ class FollowerPort(EnergyPort):
     def push(self, wrench: Array, twist: Array, dt: float, gain: float = 1.0) -> Array:
         """The law's wrench, with damping if the law at this end has created energy."""
         twist = self.driven(twist)
-        # Joules at the leader per joule here.
-        scale = 1.0 if self.law is None else self.law.mapping.force_scale
+        scale = self._scale
         resisting, pushed = self._weights * twist, self._wrench
         speed, out = scale * float(resisting.dot(twist)) * dt, scale * float(wrench.dot(twist)) * dt
         owed = out - self.inside - self.settings.lent
@@ -301,6 +315,15 @@ class FollowerPort(EnergyPort):
         pushed *= gain
         self.added = gain * added
         return pushed
+
+    def correct(self, energy_out: Array) -> None:
+        """Let the law at this end have given out what the motors did."""
+        self.inside -= self._scale * total(energy_out)
+
+    @property
+    def _scale(self) -> float:
+        """Joules at the leader per joule here."""
+        return 1.0 if self.law is None else self.law.mapping.force_scale
 
     def _allow(self, energy_out: Array) -> float:
         """The share of a displacement that there is energy for; that share is booked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -48,15 +49,13 @@ class End:
         """Which of a law's efforts this station cannot exert, in words; empty if none."""
         station = self.station
         if self._port.space == "joints":
-            named = zip(list(station.arm.model.names)[1:], station.plant.actuated, strict=True)
+            joints = list(station.arm.model.names)[1:]
+            words = {"in": _passive(joints, station.plant.actuated)}
         else:
-            named = zip(TOOL.axes, station.drives, strict=True)
-        axes = [axis for axis, drives in named if not drives]
-        return (
-            f"the {station.name} is passive in {', '.join(axes)}: efforts there are dropped"
-            if axes
-            else ""
-        )
+            drives = station.drives
+            words = {"along": _passive("xyz", drives[:3]), "about": _passive("xyz", drives[3:])}
+        where = " and ".join(f"{word} {axes}" for word, axes in words.items() if axes)
+        return f"the {station.name} has no motor {where}: the law cannot act there" if where else ""
 
     def take(self, effort: Effort) -> bool:
         """Remember the effort of the law; False if it is not a number.
@@ -129,3 +128,7 @@ class End:
     def stop(self, now_ns: int, law: Coupling, why: str) -> None:
         """Trip the station's guard because the law failed; ``why`` follows the law's name."""
         self.station.guard.stop(now_ns, "invalid", f"law {law.name!r} {why}")
+
+
+def _passive(axes: Iterable[str], driven: Iterable[bool]) -> str:
+    return ", ".join(axis for axis, drives in zip(axes, driven, strict=True) if not drives)

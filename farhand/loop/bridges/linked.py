@@ -93,6 +93,8 @@ class LinkEnd(End):
         # Where the leader is by the packets, before the layer acts.
         self._heard: Any = law.port.handle()
         self._reflected, self._told = np.zeros(law.port.leader_size), self.effort
+        # energy into the arm that was booked in the last step, and its joints at the start of it
+        self._booked, self._before = np.zeros(len(self._rate)), station.arm.q.copy()
         self.trip: Trip | None = None
         self.pending, self.switch = False, Switch()
         self._engaged_ns, self._generation, self._met = 0, endpoint.generation, False
@@ -174,9 +176,13 @@ class LinkEnd(End):
             super().apply(gain, dt)
             self._told = self.effort
             return
+        self._correct(self.port)
         self.contribution.gain = left = self.bounded(gain, dt)
         self.hand_over(self.port.push(self.asked, self._rate, dt, left))
         self.energy -= float(self.effort.dot(self._rate)) * dt
+        np.multiply(self._rate, dt, self._booked)
+        self._booked *= self.effort
+        self._before[:] = self.station.arm.q
         # The other arm has not tripped: what is cut here still fades there.
         self._told = self.effort if left == gain else gain * self.asked
         if not self.engagement.wanted and self._reflected.any():
@@ -184,6 +190,21 @@ class LinkEnd(End):
             self.port.part(self._reflected, dt)
             self.law.mapping.back(self._told, self._reflected)
             np.negative(self._reflected, self._reflected)
+
+    def _correct(self, port: LayerPort) -> None:
+        """Account for what the last step really did, where joints are coupled.
+
+        It was booked for what the law asked and the velocity at its start. Motors may have been too
+        weak, and joints that a torque throws to and fro go another way.
+        """
+        if self._port is TOOL or not self._booked.any():
+            return
+        done, cut = self.effort, self.station.side.cut
+        if cut is not None:
+            done = done + cut
+        energy = done * (self.station.arm.q - self._before) - self._booked
+        self.energy -= total(energy)
+        port.correct(energy)
 
     def _evaluate(self, now_ns: int, dt: float) -> None:
         """Evaluate the law; at the follower the layer moves the leader that the law sees."""

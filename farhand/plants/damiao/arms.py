@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from farhand.errors import BadValue, FileError, Mismatch, OutOfRange
+from farhand.errors import BadValue, FileError, Mismatch
 from farhand.plants.damiao import frames
 from farhand.plants.damiao.frames import Ranges
 from farhand.robots import Robot
-from farhand.robots.description import known_keys, load_toml, section
+from farhand.robots.description import beside, known_keys, load_toml, ranged, section, vector, whole
 from farhand.spatial import Array
 
 FOLDER = Path(__file__).parent
@@ -23,6 +22,9 @@ KNOWN = tuple(sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem !=
 
 MAX_ID = 0x3FF
 """Largest identifier of a motor: beyond it, those of its other modes would not fit."""
+
+MIN_RATIO = 1e-6
+"""Smallest ratio of a motor, [rad/rad] or [m/rad]."""
 
 
 @dataclass(frozen=True)
@@ -106,20 +108,24 @@ def load_arm(name: str) -> MotorArm:
     if not isinstance(rows, list) or not rows:
         raise BadValue(f"{path.name} needs a [[motor]] for every joint")
     motors = tuple(
-        _motor(section(row, "motor") | gains, path.name)
+        _motor(section(row, f"a motor of {path.name}") | gains, path.name)
         for row, gains in zip(rows, _gains(table, len(rows), path.name), strict=True)
     )
     _check_identifiers(motors, path.name)
-    robot = str(table.get("robot", name))
-    if (path.parent / robot).is_file():
-        robot = str(path.parent / robot)
+    if "robot" not in table:
+        raise BadValue(f"{path.name} has no robot")
     return MotorArm(
-        robot,
+        beside(path, str(table["robot"])),
         motors,
-        int(_number(table, "bit_rate", 1e6, 1e4, 1e6, "bit/s")),
-        int(_number(table, "data_bit_rate", 5e6, 1e4, 8e6, "bit/s")),
-        _number(table, "timeout", 0.1, 0.001, 10.0, "s"),
-        _number(table, "rate", 500.0, 10.0, 2000.0, "Hz"),
+        whole(table.get("bit_rate", 1_000_000), 10_000, 1_000_000, f"bit_rate of {path.name}"),
+        whole(
+            table.get("data_bit_rate", 5_000_000),
+            10_000,
+            8_000_000,
+            f"data_bit_rate of {path.name}",
+        ),
+        ranged(table.get("timeout", 0.1), 0.001, 10.0, f"timeout of {path.name}", "s"),
+        ranged(table.get("rate", 500.0), 10.0, 2000.0, f"rate of {path.name}", "Hz"),
         path.name,
     )
 
@@ -144,47 +150,30 @@ def _motor(row: dict[str, Any], where: str) -> MotorJoint:
         if key not in row:
             raise BadValue(f"a motor of {where} has no {key}")
     what = f"motor {row['joint']} of {where}"
-    id = int(_number(row, "id", 0, 1, MAX_ID, "", what))
-    answer = int(_number(row, "answer", id + 0x10, 1, 0x7FE, "", what))
-    ratio = _number(row, "ratio", 1.0, -1e3, 1e3, "", what)
-    if ratio == 0.0:
-        raise BadValue(f"the ratio of {what} is 0: its motor would turn nothing")
-    limits = row.get("limits")
-    if limits is not None and not (
-        isinstance(limits, list) and len(limits) == 2 and float(limits[0]) < float(limits[1])
-    ):
-        raise BadValue(f"limits of {what} must be [smallest, largest]")
+    id = whole(row["id"], 1, MAX_ID, f"id of {what}")
+    ratio = ranged(row.get("ratio", 1.0), -1e3, 1e3, f"ratio of {what}")
+    if abs(ratio) < MIN_RATIO:
+        raise BadValue(f"the ratio of {what} is {ratio:g}: its motor would turn nothing")
+    limits = None
+    if "limits" in row:
+        low, high = vector(row["limits"], 2, f"limits of {what}").tolist()
+        if not low < high:
+            raise BadValue(f"limits of {what} must be [smallest, largest]")
+        limits = low, high
     motor = MotorJoint(
         str(row["joint"]),
         id,
         str(row["model"]),
-        answer,
+        whole(row.get("answer", id + 0x10), 1, 0x7FE, f"answer of {what}"),
         ratio,
-        _number(row, "zero", 0.0, -1e3, 1e3, "", what),
-        None if limits is None else (float(limits[0]), float(limits[1])),
-        _number(row, "hold_kp", 10.0, 0.0, frames.KP_MAX, "N·m/rad", what),
-        _number(row, "hold_kd", 0.3, 0.0, frames.KD_MAX, "N·m·s/rad", what),
+        ranged(row.get("zero", 0.0), -1e3, 1e3, f"zero of {what}"),
+        limits,
+        ranged(row.get("hold_kp", 10.0), 0.0, frames.KP_MAX, f"hold_kp of {what}", "N·m/rad"),
+        ranged(row.get("hold_kd", 0.3), 0.0, frames.KD_MAX, f"hold_kd of {what}", "N·m·s/rad"),
     )
     # an unknown model is refused here, before anything moves
     _ = motor.ranges
     return motor
-
-
-def _number(
-    table: dict[str, Any],
-    key: str,
-    default: float,
-    low: float,
-    high: float,
-    unit: str,
-    what: str = "",
-) -> float:
-    value = table.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise BadValue(f"{key} of {what or 'the arm'} must be a number, not {value!r}")
-    if not low <= value <= high:
-        raise OutOfRange(f"{key} of {what or 'the arm'}", value, low, high, unit)
-    return float(value)
 
 
 def _check_identifiers(motors: tuple[MotorJoint, ...], where: str) -> None:

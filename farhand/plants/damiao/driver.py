@@ -15,9 +15,9 @@ import numpy as np
 from farhand.errors import FileError, LinkError, Mismatch
 from farhand.plants.damiao import frames
 from farhand.plants.damiao.arms import MotorArm, MotorJoint
-from farhand.plants.damiao.frames import Mit, Mode, Order, Register, State, Status
+from farhand.plants.damiao.frames import Mit, MotorMode, MotorRegister, MotorState, Order, Status
 from farhand.plants.damiao.line import CanFrame
-from farhand.plants.damiao.wires import Wire
+from farhand.plants.damiao.wires import CanWire
 from farhand.robots import Robot
 from farhand.spatial import Array
 
@@ -40,9 +40,9 @@ LIMIT_MARGIN = 0.1
 """How far beyond its limits a joint may be, as a share of its range: stops are not exact, [-]."""
 
 RANGES = {
-    Register.POSITION_RANGE: "position",
-    Register.VELOCITY_RANGE: "velocity",
-    Register.TORQUE_RANGE: "torque",
+    MotorRegister.POSITION_RANGE: "position",
+    MotorRegister.VELOCITY_RANGE: "velocity",
+    MotorRegister.TORQUE_RANGE: "torque",
 }
 
 
@@ -72,7 +72,7 @@ class DamiaoDriver:
         self,
         arm: MotorArm,
         robot: Robot,
-        wire: Wire,
+        wire: CanWire,
         weight: Callable[[Array], Array] = np.zeros_like,
     ) -> None:
         arm.check(robot)
@@ -114,19 +114,25 @@ class DamiaoDriver:
         for index, motor in enumerate(self.arm.motors):
             for register, what in RANGES.items():
                 expected, found = getattr(motor.ranges, what), self.read(motor, register)
-                if found is None or abs(found - expected) > 1e-3 * expected:
+                if found is None:
+                    raise FileError(f"{self._named([index])} does not tell its {what} range")
+                if abs(found - expected) > 1e-3 * expected:
                     raise Mismatch(
                         f"motor {motor.id:#x} ({motor.joint}) maps its {what} to ±{found:g}, "
                         f"a {motor.model} to ±{expected:g}: correct its model in {self.arm.source}"
                     )
             if self._outside(index):
                 raise Mismatch(
-                    f"{self._place(index)}: correct its zero or ratio in {self.arm.source}, "
+                    f"{self._where(index)}: correct its zero or ratio in {self.arm.source}, "
                     "or set the motor's zero"
                 )
-        for motor in self.arm.motors:
-            self.write(motor, Register.MODE, Mode.MIT)
-            self.write(motor, Register.TIMEOUT, self.arm.timeout / frames.TIMEOUT_UNIT)
+        timeout = round(self.arm.timeout / frames.TIMEOUT_UNIT)
+        wanted = {MotorRegister.MODE: MotorMode.MIT, MotorRegister.TIMEOUT: timeout}
+        for index, motor in enumerate(self.arm.motors):
+            for register, value in wanted.items():
+                if self.write(motor, register, value) != value:
+                    name = register.name.lower()
+                    raise FileError(f"{self._named([index])} does not take {value} as its {name}")
 
     def watch(self) -> None:
         """Read where every motor is, without a command."""
@@ -158,7 +164,9 @@ class DamiaoDriver:
     def enable(self) -> None:
         """Switch every motor on; the arm holds where it is."""
         self.fault = None
-        self._silences[:] = self._asked[:] = 0
+        self._silences[:] = 0
+        # answers to earlier frames may still come
+        np.maximum(self._asked, 0, out=self._asked)
         self._late = 0.0
         self._shared[:] = False
         self._held = self.q.copy()
@@ -171,8 +179,8 @@ class DamiaoDriver:
             raise FileError(f"{self._named(off)} cannot be switched on")
         self._held = None
         # answers that come late are not those of the first cycle
-        while self.wire.receive(0.002) is not None:
-            pass
+        while (frame := self.wire.receive(0.002)) is not None:
+            self._count(frame)
 
     def _switch_on(self, index: int) -> bool:
         """Clear a motor's fault, switch it on and let it hold; whether it says that it is on."""
@@ -181,16 +189,23 @@ class DamiaoDriver:
         hold = frames.encode_mit(self._hold(index), motor.ranges)
         for data in (frames.encode_order(Order.CLEAR), frames.encode_order(Order.ENABLE), hold):
             self._send(motor.id, data)
+            self._asked[index] += 1
         end_ns = self.wire.now_ns() + round(1e9 * ANSWER_S)
         while True:
             frame = self.wire.receive(max(0.0, (end_ns - self.wire.now_ns()) * 1e-9))
             if frame is None:
                 return False
+            self._count(frame)
             # answers to the first frames may not win the bus from the next, or come as well
             if frame.id == motor.answer and len(frame.data) == 8:
                 if frames.decode_state(frame.data, motor.ranges).status is Status.ENABLED:
                     self.on_answer()
                     return True
+
+    def _count(self, frame: CanFrame) -> None:
+        """Count an answer that nobody reads, so that a motor is not taken for two."""
+        if (index := self._number.get(frame.id)) is not None:
+            self._asked[index] -= 1
 
     def disable(self) -> None:
         """Switch every motor off, without waiting."""
@@ -210,7 +225,26 @@ class DamiaoDriver:
         if torque is not None and not np.isfinite(torque).all():
             torque = None
             self.fault = self.fault or "a commanded torque is not a number"
-        self._listen(0.0)
+        try:
+            # answers that came late
+            self._listen(0.0)
+            self._send_all(self._commands(torque))
+            self._listen(seconds)
+        except LinkError as error:
+            self._stop(str(error))
+        self.cycles += 1
+        self._check()
+
+    def read(self, motor: MotorJoint, register: MotorRegister) -> float | None:
+        """Value of a register, or None without an answer."""
+        return self._ask_register(motor, frames.READ, register, 0.0)
+
+    def write(self, motor: MotorJoint, register: MotorRegister, value: float) -> float | None:
+        """Write a register until the next power-up; the motor's answer, or None without one."""
+        return self._ask_register(motor, frames.WRITE, register, value)
+
+    def _commands(self, torque: Array | None) -> list[tuple[int, bytes]]:
+        """One frame for each motor: a torque, or to hold the arm where it is."""
         if torque is None or self.fault is not None:
             if self._held is None:
                 self._held = self.q.copy()
@@ -220,25 +254,8 @@ class DamiaoDriver:
             self._held = None
             limited = np.clip(torque, -self._most, self._most) * self.arm.ratios
             commands = [Mit(torque=value) for value in limited.tolist()]
-        try:
-            pairs = zip(self.arm.motors, commands, strict=True)
-            data = [
-                (motor.id, frames.encode_mit(command, motor.ranges)) for motor, command in pairs
-            ]
-            self._send_all(data)
-            self._listen(seconds)
-        except LinkError as error:
-            self._stop(str(error))
-        self.cycles += 1
-        self._check()
-
-    def read(self, motor: MotorJoint, register: Register) -> float | None:
-        """Value of a register, or None without an answer."""
-        return self._ask_register(motor, frames.READ, register, 0.0)
-
-    def write(self, motor: MotorJoint, register: Register, value: float) -> float | None:
-        """Write a register until the next power-up; the motor's answer, or None without one."""
-        return self._ask_register(motor, frames.WRITE, register, value)
+        pairs = zip(self.arm.motors, commands, strict=True)
+        return [(motor.id, frames.encode_mit(command, motor.ranges)) for motor, command in pairs]
 
     def _hold(self, index: int) -> Mit:
         """The command with which a motor holds its joint by itself."""
@@ -296,7 +313,7 @@ class DamiaoDriver:
             self._stop(f"two motors answer as {motor.answer:#x} ({motor.joint})")
         self._note(index, state)
 
-    def _note(self, index: int, state: State) -> None:
+    def _note(self, index: int, state: MotorState) -> None:
         motor = self.arm.motors[index]
         self.q[index] = motor.zero + motor.ratio * state.q
         self.v[index] = motor.ratio * state.v
@@ -327,7 +344,7 @@ class DamiaoDriver:
                 f"too slow for rate = {self.arm.rate:g} in {self.arm.source}"
             )
         for index in np.flatnonzero((self.q < self._low) | (self.q > self._high)).tolist():
-            self._stop(self._place(index))
+            self._stop(self._where(index))
 
     def _named(self, numbers: Sequence[int]) -> str:
         motors = [self.arm.motors[index] for index in numbers]
@@ -341,7 +358,8 @@ class DamiaoDriver:
     def _outside(self, index: int) -> bool:
         return not self._low[index] <= self.q[index] <= self._high[index]
 
-    def _place(self, index: int) -> str:
+    def _where(self, index: int) -> str:
+        """For messages: where a joint is, and where it may be."""
         joint, low, high = self.arm.motors[index].joint, self._low[index], self._high[index]
         return f"{joint} is at {self.q[index]:.3f}, outside {low:.3f} to {high:.3f}"
 
@@ -365,13 +383,16 @@ class DamiaoDriver:
         return False
 
     def _ask_register(
-        self, motor: MotorJoint, action: int, register: Register, value: float
+        self, motor: MotorJoint, action: int, register: MotorRegister, value: float
     ) -> float | None:
         data = frames.encode_register(motor.id, action, register, value)
         for _ in range(TRIES):
             answer = self._answer(motor, frames.COMMON, data)
             if answer is not None and frames.is_register(answer, motor.id):
-                return frames.decode_register(answer).value
+                found = frames.decode_register(answer)
+                # else it is a late answer to an earlier question
+                if (found.action, found.register) == (action, register):
+                    return found.value
         return None
 
     def _answer(self, motor: MotorJoint, id: int, data: bytes) -> bytes | None:

@@ -24,7 +24,7 @@ KP_MAX, KD_MAX = 500.0, 5.0
 """Largest gains of an MIT command, [N·m/rad] and [N·m·s/rad]; the same for every model."""
 
 TIMEOUT_UNIT = 50e-6
-"""Of the register :attr:`Register.TIMEOUT`, [s]."""
+"""Of the register :attr:`MotorRegister.TIMEOUT`, [s]."""
 
 READ, WRITE, SAVE, REFRESH = 0x33, 0x55, 0xAA, 0xCC
 
@@ -62,8 +62,8 @@ class Status(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
-class Mode(IntEnum):
-    """Values of the register :attr:`Register.MODE`; identifiers of commands follow from it."""
+class MotorMode(IntEnum):
+    """Values of the register :attr:`MotorRegister.MODE`; identifiers of commands follow from it."""
 
     MIT = 1
     POSITION = 2
@@ -71,7 +71,7 @@ class Mode(IntEnum):
     POSITION_FORCE = 4
 
 
-class Register(IntEnum):
+class MotorRegister(IntEnum):
     """Registers that Farhand uses; a motor has more."""
 
     TORQUE_CONSTANT = 1
@@ -121,7 +121,7 @@ class Mit:
 
 
 @dataclass(frozen=True)
-class State:
+class MotorState:
     """What a motor answers."""
 
     id: int  #: lower four bits of the motor's identifier
@@ -197,7 +197,7 @@ def decode_mit(data: bytes, ranges: Ranges) -> Mit:
     )
 
 
-def encode_state(state: State, ranges: Ranges) -> bytes:
+def encode_state(state: MotorState, ranges: Ranges) -> bytes:
     """A motor's answer as bytes."""
     q = to_bits(state.q, -ranges.position, ranges.position, 16)
     v = to_bits(state.v, -ranges.velocity, ranges.velocity, 12)
@@ -207,12 +207,12 @@ def encode_state(state: State, ranges: Ranges) -> bytes:
     return bytes((first,)) + (q << 24 | v << 12 | torque).to_bytes(5, "big") + temperatures
 
 
-def decode_state(data: bytes, ranges: Ranges) -> State:
+def decode_state(data: bytes, ranges: Ranges) -> MotorState:
     """What a motor answered; LinkError for a length or status that does not exist."""
     first, middle = _eight(data)[0], int.from_bytes(data[1:6], "big")
     if first >> 4 not in Status.__members__.values():
         raise LinkError(f"a motor answered with the unknown status {first >> 4:#x}")
-    return State(
+    return MotorState(
         first & 0xF,
         Status(first >> 4),
         from_bits(middle >> 24, -ranges.position, ranges.position, 16),

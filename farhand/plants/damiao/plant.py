@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from farhand.arm import Arm
 from farhand.errors import BadValue, FarhandError, FileError
 from farhand.plants.damiao.arms import MotorArm, load_arm
 from farhand.plants.damiao.driver import DamiaoDriver
-from farhand.plants.damiao.wires import INTERFACES, Wire, open_wire
+from farhand.plants.damiao.wires import INTERFACES, CanWire, open_wire
 from farhand.plants.drivers.worker import Latest, Worker, urgent
 from farhand.plants.plant import Brake, Channels, Command, JointTorque, Plant, Sample
 from farhand.robots import Placement, Robot
 from farhand.spatial import Array
-
-FIRST_WAIT_S = 1.0
-"""How long the first read may wait for a new state, [s]."""
 
 SLOWER_CYCLES = 1.5
 """A cycle with two arms and a law beside it over one alone, before them; assumed, [-]."""
@@ -58,7 +53,7 @@ class DamiaoPlant(Plant):
         self,
         name: str,
         arm: MotorArm,
-        wire: Wire,
+        wire: CanWire,
         robot: Robot,
         placement: Placement | None = None,
         gravity: float = 9.81,
@@ -92,6 +87,12 @@ class DamiaoPlant(Plant):
         self.driver.on_answer = lambda: self._latest.put(self._published())
         self.worker = Worker(f"{name} can", self._cycle, 1e9 / self.period_ns)  #: the thread
         self._start()
+
+    @classmethod
+    def robot_at(cls, address: str, role: str) -> str | None:
+        """The robot of the arm's file, if the address names one."""
+        _, _, file = address.partition(":")[2].partition(":")
+        return load_arm(file).robot if file else cls.robots[role]
 
     @classmethod
     def open(
@@ -137,14 +138,11 @@ class DamiaoPlant(Plant):
     def read(self, now_ns: int) -> Sample:
         """The state in the last answers; its time is now less its age.
 
-        The first one waits for a new state: whoever built the rig may have kept the thread from
-        running for longer than a guard allows.
+        The first one waits for a new state.
         """
         if not self._was_read:
             self._was_read = True
-            number, end = self._latest.get().number, time.monotonic() + FIRST_WAIT_S
-            while self._latest.get().number == number and time.monotonic() < end:
-                time.sleep(0.001)
+            self._latest.wait()
         latest, sample, n = self._latest.get(), self._sample, self._n
         sample.time_ns = now_ns - (self._wire.now_ns() - round(latest.value[-2]))
         sample.motion[:] = latest.value[: 2 * n]
@@ -186,12 +184,12 @@ class DamiaoPlant(Plant):
 
     def _begin(self) -> None:
         """Watch the arm until the first command, then switch it on."""
-        if self._asked is None or self.driver.fault is not None:
-            self.driver.watch()
-            return
         try:
-            self.driver.enable()
-            self._on = True
+            if self._asked is None or self.driver.fault is not None:
+                self.driver.watch()
+            else:
+                self.driver.enable()
+                self._on = True
         except FarhandError as error:
             self.driver.fault = str(error)
 

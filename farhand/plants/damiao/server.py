@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import select
 import time
@@ -13,13 +12,10 @@ from typing import Protocol
 
 from farhand.errors import BadValue
 from farhand.plants.damiao.line import CanFrame
-from farhand.plants.damiao.simulated import SimulatedArm
+from farhand.plants.damiao.simulated import SimulatedCanArm
 from farhand.plants.damiao.slcan import decode_line, encode_line, split_lines
-from farhand.plants.damiao.wires import open_bus, to_message
+from farhand.plants.damiao.wires import GROUP, open_bus, to_message
 from farhand.plants.terminal import Terminal
-
-GROUP = "239.74.163.2"
-"""Multicast group that clients of python-can use by default."""
 
 IDLE_NS = 1_000_000
 """Longest wait for a client between two steps of the simulation, [ns]."""
@@ -159,14 +155,7 @@ class MulticastAdaptor(BusAdaptor):
     """
 
     def __init__(self, group: str = "") -> None:
-        group = group or GROUP
-        try:
-            right = ipaddress.ip_address(group).is_multicast
-        except ValueError:
-            right = False
-        if not right:
-            raise BadValue(f"{group!r} is no multicast address: use one such as {GROUP}")
-        super().__init__("udp_multicast", group)
+        super().__init__("udp_multicast", group or GROUP)
 
 
 ADAPTORS: dict[str, Callable[[str], Adaptor]] = {
@@ -176,7 +165,7 @@ ADAPTORS: dict[str, Callable[[str], Adaptor]] = {
 """What can-sim offers, by the name of the interface in python-can."""
 
 
-class Server:
+class MotorServer:
     """Runs a simulated arm in wall time for the clients of an adaptor.
 
     Attributes:
@@ -184,7 +173,7 @@ class Server:
         lost_ns: time that the simulation gave up because the machine was too slow, [ns].
     """
 
-    def __init__(self, arm: SimulatedArm, adaptor: Adaptor) -> None:
+    def __init__(self, arm: SimulatedCanArm, adaptor: Adaptor) -> None:
         self.arm, self.adaptor = arm, adaptor
         self.heard = self.lost_ns = 0
 

@@ -21,7 +21,7 @@ from farhand.errors import BadValue, Mismatch
 from farhand.parameters import parameter
 from farhand.plants.damiao import frames
 from farhand.plants.damiao.arms import MotorArm, MotorJoint
-from farhand.plants.damiao.frames import Mode, Order, Ranges, Register, State, Status
+from farhand.plants.damiao.frames import MotorMode, MotorRegister, MotorState, Order, Ranges, Status
 from farhand.plants.damiao.line import CanFrame, CanLine, CanNode
 from farhand.robots import Robot, load_robot
 from farhand.robots.edits import disable_contacts
@@ -101,15 +101,15 @@ class SimulatedMotor:
         limits = joint.ranges
         self.registers: dict[int, float] = {
             **dict.fromkeys((*range(37), *range(50, 56)), 0.0),
-            Register.OVER_TEMPERATURE: hottest,
-            Register.ANSWER_ID: joint.answer,
-            Register.ID: joint.id,
-            Register.TIMEOUT: round(timeout / frames.TIMEOUT_UNIT),
-            Register.MODE: Mode.MIT,
-            Register.POSITION_RANGE: limits.position,
-            Register.VELOCITY_RANGE: limits.velocity,
-            Register.TORQUE_RANGE: limits.torque,
-            Register.BIT_RATE: 9.0,
+            MotorRegister.OVER_TEMPERATURE: hottest,
+            MotorRegister.ANSWER_ID: joint.answer,
+            MotorRegister.ID: joint.id,
+            MotorRegister.TIMEOUT: round(timeout / frames.TIMEOUT_UNIT),
+            MotorRegister.MODE: MotorMode.MIT,
+            MotorRegister.POSITION_RANGE: limits.position,
+            MotorRegister.VELOCITY_RANGE: limits.velocity,
+            MotorRegister.TORQUE_RANGE: limits.torque,
+            MotorRegister.BIT_RATE: 9.0,
         }
         self.saved = dict(self.registers)
 
@@ -131,37 +131,37 @@ class SimulatedMotor:
     @property
     def id(self) -> int:
         """Identifier that it reads."""
-        return int(self.registers[Register.ID])
+        return int(self.registers[MotorRegister.ID])
 
     @property
     def answer_id(self) -> int:
         """Identifier that it answers with."""
-        return int(self.registers[Register.ANSWER_ID])
+        return int(self.registers[MotorRegister.ANSWER_ID])
 
     @property
     def ranges(self) -> Ranges:
         """Ranges of its frames, from its registers."""
         register = self.registers
         return Ranges(
-            register[Register.POSITION_RANGE],
-            register[Register.VELOCITY_RANGE],
-            register[Register.TORQUE_RANGE],
+            register[MotorRegister.POSITION_RANGE],
+            register[MotorRegister.VELOCITY_RANGE],
+            register[MotorRegister.TORQUE_RANGE],
         )
 
-    def state(self) -> State:
+    def state(self) -> MotorState:
         """What it answers with."""
         heat = min(max(round(self.temperature), 0), 255)
         position = self.q - self.zero
-        return State(self.id & 0xF, self.status, position, self.v, self.torque, heat, heat)
+        return MotorState(self.id & 0xF, self.status, position, self.v, self.torque, heat, heat)
 
     def check(self, now_ns: int) -> None:
         """Switch off after too long a silence, or too hot."""
         if self.status is not Status.ENABLED:
             return
-        limit_ns = self.registers[Register.TIMEOUT] * frames.TIMEOUT_UNIT * 1e9
+        limit_ns = self.registers[MotorRegister.TIMEOUT] * frames.TIMEOUT_UNIT * 1e9
         if 0 < limit_ns < now_ns - self._heard_ns:
             self.status = Status.LOST_COMMUNICATION
-        elif self.temperature > self.registers[Register.OVER_TEMPERATURE]:
+        elif self.temperature > self.registers[MotorRegister.OVER_TEMPERATURE]:
             self.status = Status.MOTOR_TOO_HOT
 
     def hear(self, frame: CanFrame, now_ns: int) -> bytes | None:
@@ -170,7 +170,7 @@ class SimulatedMotor:
             return None
         if frame.id == frames.COMMON:
             return self._register(frames.decode_register(frame.data), now_ns)
-        if frame.id != self.id or self.registers[Register.MODE] != Mode.MIT:
+        if frame.id != self.id or self.registers[MotorRegister.MODE] != MotorMode.MIT:
             return None
         self._heard_ns = now_ns
         order = frames.decode_order(frame.data)
@@ -203,7 +203,7 @@ class SimulatedMotor:
             self.saved = dict(self.registers) if done else self.saved
             return frames.encode_register(asked.id, frames.SAVE, int(done), raw=bytes(4))
         number = asked.register
-        if number in (Register.MOTOR_POSITION, Register.SHAFT_POSITION):
+        if number in (MotorRegister.MOTOR_POSITION, MotorRegister.SHAFT_POSITION):
             value = self.q - self.zero
         elif number not in self.registers:
             return None
@@ -214,7 +214,7 @@ class SimulatedMotor:
         return frames.encode_register(asked.id, asked.action, number, value)
 
 
-class SimulatedArm:
+class SimulatedCanArm:
     """Motors on a bus and the arm that they move; :meth:`advance` is its time.
 
     The arm rests in a stand until all its motors are switched on for the first time.
@@ -253,7 +253,7 @@ class SimulatedArm:
         self.arm, self.drive, self.faults = arm, drive or Drive(), faults or MotorFaults()
         if self.faults.kind in ("wrong-id", "same-id", "silent", "hot"):
             last = len(arm.motors) - (self.faults.kind in ("wrong-id", "same-id"))
-            if self.faults.motor > last:
+            if not 1 <= self.faults.motor <= last:
                 raise BadValue(f"a fault {self.faults.kind} can be of motors 1 to {last}")
         self.world = World({NAME: Placed(self.robot)}, round(1e9 / self.drive.rate), gravity)
         self.port = self.world.ports[NAME]
@@ -307,7 +307,7 @@ class SimulatedArm:
     def _node(self, motor: SimulatedMotor) -> CanNode:
         def hear(frame: CanFrame, now_ns: int) -> None:
             # the rest of the bus, which costs most of the time
-            if frame.id != motor.registers[Register.ID] and frame.id != frames.COMMON:
+            if frame.id != motor.registers[MotorRegister.ID] and frame.id != frames.COMMON:
                 return
             answer = motor.hear(frame, now_ns)
             self._changed = True
@@ -399,7 +399,7 @@ class SimulatedArm:
             self.motors[index].temperature = self.drive.hottest + 20.0
         elif faults.kind in ("wrong-id", "same-id"):
             other = self.motors[index + 1]
-            names = (Register.ANSWER_ID, Register.ID)[: 1 + (faults.kind == "same-id")]
+            names = (MotorRegister.ANSWER_ID, MotorRegister.ID)[: 1 + (faults.kind == "same-id")]
             for name in names:
                 self.motors[index].registers[name] = other.registers[name]
         else:

@@ -11,10 +11,9 @@ import select
 import time
 from collections import deque
 
-import serial
-
-from farhand.errors import BadValue, FileError, LinkError, describe_error
+from farhand.errors import BadValue, LinkError, describe_error
 from farhand.plants.damiao.line import CanFrame
+from farhand.plants.drivers.serial_port import open_serial
 
 FD_LENGTHS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64)
 BIT_RATES = {
@@ -91,11 +90,10 @@ class SlcanWire:
             known = ", ".join(str(rate) for rate in BIT_RATES)
             raise BadValue(f"slcan has no bit rate of {bit_rate}; there are {known} bit/s")
         name, _, baud = path.partition("@")
-        try:
-            self._port = serial.Serial(name, int(baud or 115_200), timeout=0, exclusive=True)
-        except (OSError, ValueError) as error:
-            text = f"cannot open the CAN bus slcan:{path}"
-            raise FileError(f"{text}: {describe_error(error)}") from None
+        if baud and not baud.isdecimal():
+            raise BadValue(f"{path}: write the port's baud rate after @, such as {name}@2000000")
+        what = f"the CAN bus slcan:{path}"
+        self._port = open_serial(name, int(baud or 115_200), what, timeout=0, exclusive=True)
         self._file = self._port.fileno()
         self._text, self._frames = b"", deque[CanFrame]()
         time.sleep(OPENING_S)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from farhand.plants.damiao.plant import DamiaoPlant
-from farhand.plants.damiao.simulated import SimulatedArm
+from farhand.plants.damiao.simulated import SimulatedCanArm
 from farhand.plants.damiao.wires import VirtualWire
 from farhand.plants.drivers.worker import Stamped
 from farhand.plants.plant import Sample
@@ -19,7 +19,9 @@ class VirtualDamiaoPlant(DamiaoPlant):
         host: time that program and adaptor need for each frame, either way, [s].
     """
 
-    def __init__(self, name: str, arm: SimulatedArm, *, fd: bool = True, host: float = 0.0) -> None:
+    def __init__(
+        self, name: str, arm: SimulatedCanArm, *, fd: bool = True, host: float = 0.0
+    ) -> None:
         super().__init__(name, arm.arm, VirtualWire(arm, fd, host), arm.robot)
         self.simulated = arm
         # connecting took some time, the tick begins at zero

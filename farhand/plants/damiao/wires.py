@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import sys
 import time
 from typing import Any, Protocol
 
-from farhand.errors import FileError, LinkError, Mismatch, describe_error
+from farhand.errors import BadValue, FileError, LinkError, Mismatch, describe_error
 from farhand.plants.damiao.line import CanFrame
-from farhand.plants.damiao.simulated import SimulatedArm
+from farhand.plants.damiao.simulated import SimulatedCanArm
 from farhand.plants.damiao.slcan import SlcanWire
 
 INTERFACES = ("socketcan", "slcan", "udp_multicast", "virtual")
@@ -18,11 +19,14 @@ INTERFACES = ("socketcan", "slcan", "udp_multicast", "virtual")
 FD_INTERFACES = ("socketcan", "udp_multicast", "virtual")
 """Those on which frames are FD frames."""
 
+GROUP = "239.74.163.2"
+"""Multicast group that clients of python-can use by default."""
+
 IP_MULTICAST_ALL, IPV6_MULTICAST_ALL = 49, 29
 """Options of Linux that Python does not name."""
 
 
-class Wire(Protocol):
+class CanWire(Protocol):
     """A CAN interface: frames out, frames in, and the time."""
 
     fd: bool  #: whether frames are to be FD frames
@@ -49,7 +53,7 @@ class VirtualWire:
         host: time that the program needs for each frame, either way, [s].
     """
 
-    def __init__(self, arm: SimulatedArm, fd: bool = True, host: float = 0.0) -> None:
+    def __init__(self, arm: SimulatedCanArm, fd: bool = True, host: float = 0.0) -> None:
         self.arm, self.fd, self._host_ns = arm, fd, round(1e9 * host)
 
     def send(self, *frames: CanFrame) -> None:
@@ -138,7 +142,7 @@ class PythonCanWire:
         self._bus.shutdown()
 
 
-def open_wire(interface: str, channel: str, bit_rate: int, data_bit_rate: int) -> Wire:
+def open_wire(interface: str, channel: str, bit_rate: int, data_bit_rate: int) -> CanWire:
     """The bus of a real or served arm."""
     if interface == "slcan":
         return SlcanWire(channel, bit_rate)
@@ -164,15 +168,30 @@ def open_bus(
         import can
     except ImportError:
         raise Mismatch("CAN needs python-can: pip install 'farhand[can]'") from None
+    text = f"cannot open the CAN bus {interface}:{channel}"
+    if interface not in can.VALID_INTERFACES:
+        known = ", ".join(INTERFACES)
+        raise FileError(
+            f"{text}: python-can has no interface {interface!r}, but {known} and others"
+        )
+    if interface == "udp_multicast" and not _is_group(channel):
+        raise BadValue(f"{text}: it is no multicast address; use one such as {GROUP}")
     options: dict[str, Any] = {"fd": True} if interface in ("socketcan", "udp_multicast") else {}
     try:
         bus = can.Bus(channel=channel, interface=interface, **options)
         if interface == "udp_multicast":
             _only_own_group(bus.fileno(), channel)
     except (can.CanError, OSError, ValueError, ImportError) as error:
-        text = f"cannot open the CAN bus {interface}:{channel}"
-        raise FileError(f"{text}: {describe_error(error)}") from None
+        reason = isinstance(error, OSError) and error.strerror
+        raise FileError(f"{text}: {reason or describe_error(error)}") from None
     return can, bus
+
+
+def _is_group(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_multicast
+    except ValueError:
+        return False
 
 
 def _only_own_group(file: int, group: str) -> None:

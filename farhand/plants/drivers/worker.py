@@ -20,6 +20,10 @@ from farhand.spatial import Array
 
 TIMES_KEPT = 1 << 16
 
+FIRST_WAIT_S = 1.0
+"""How long the first read of a plant may wait for a new state, [s]: whoever built the rig may have
+kept the thread from running for longer than a guard allows."""
+
 DEVICE_PRIORITY = 70
 """Of threads that communicate with a device, under SCHED_FIFO: below that of the tick."""
 
@@ -77,6 +81,12 @@ class Latest:
     def get(self) -> Stamped:
         """The latest record."""
         return self._last
+
+    def wait(self) -> None:
+        """Wait for another value, for a moment; before the first tick, because it blocks."""
+        number, end = self._number, time.monotonic() + FIRST_WAIT_S
+        while self._number == number and time.monotonic() < end:
+            time.sleep(0.001)
 
     def _record(self, value: Array) -> Stamped:
         kept = np.array(value, dtype=float)

@@ -40,6 +40,7 @@ class LinkCheck:
     rate: float  #: cycles of torque, [Hz]
     jitter: float  #: 99th percentile of how far an interval was from their median, [s]
     callback: float  #: 99th percentile of the time of an answer, [s]
+    delay: float  #: longest mean time from a state to the torque that answers it, [s]
     success: float  #: least share of 100 commands that came in time
     lost: int  #: states that did not come
     late: int  #: answers later than the maker's advice
@@ -96,7 +97,7 @@ def compare_models(host: str, robot: Robot, seed: int = 0) -> ModelCheck:
     return ModelCheck(POSTURES, *found.max(axis=0).tolist())
 
 
-class Springs:
+class SpringHold:
     """Holds an arm by springs in wall time, and moves one joint of it.
 
     Args:
@@ -140,7 +141,7 @@ class Springs:
         return plant.cycles()
 
 
-def measure_link(springs: Springs, seconds: float) -> LinkCheck:
+def measure_link(springs: SpringHold, seconds: float) -> LinkCheck:
     """Hold the arm for a while and look at every cycle."""
     states = springs.follow(0, 0.0, seconds)
     driven = states[states["cycles"] > states["cycles"][0] + 200]
@@ -151,13 +152,14 @@ def measure_link(springs: Springs, seconds: float) -> LinkCheck:
         rate=float(1.0 / intervals.mean()),
         jitter=float(np.percentile(np.abs(intervals - np.median(intervals)), 99)),
         callback=float(np.percentile(driven["callback"], 99)),
+        delay=float(driven["delay"].max()),
         success=float(driven["success"].min()),
         lost=int(driven["lost"][-1] - driven["lost"][0]),
         late=int(driven["late"][-1] - driven["late"][0]),
     )
 
 
-def measure_friction(springs: Springs, robot: Robot) -> Array:
+def measure_friction(springs: SpringHold, robot: Robot) -> Array:
     """Dry friction of each joint by 3 degrees there and back, [N·m].
 
     Half of the difference of the torques that move it there and back again: weight and anything
@@ -220,7 +222,7 @@ def check_arm(host: str, robot: Robot, seconds: float = 5.0) -> FrankaCheck:
     model = compare_models(host, robot)
     plant = FrankaPlant("check", host, robot)
     try:
-        springs = Springs(plant, robot)
+        springs = SpringHold(plant, robot)
         # until the torques have come in
         springs.follow(0, 0.0, 0.5)
         link = measure_link(springs, seconds)

@@ -54,6 +54,9 @@ class FrankaSettings:
     torque: float = parameter(0.8, "-", "largest share of the joint torques", 0.0, 1.0)
     torque_rate: float = parameter(900.0, "N·m/s", "fastest change of a torque", 1.0, 1000.0)
     patience: float = parameter(0.05, "s", "oldest command that is repeated", 0.002, 1.0)
+    most_delay: float = parameter(
+        0.025, "s", "mean time from a state to its torque above which it stops", 0.002, 1.0
+    )
     least_success: float = parameter(
         0.5, "-", "share of commands in time below which it stops", 0.0, 1.0
     )
@@ -149,7 +152,7 @@ class Served:
         while time.monotonic() < end:
             state = self.newest()
             if state is not None and state["phase"] == worker.FAULT and not state["time_ns"]:
-                raise FileError(f"no {what} at {self.host}: {state['text'].decode()}")
+                raise FileError(f"no {what} at {self.host}: {reason(state)}")
             if state is not None:
                 return state
             if self.process.poll() is not None:
@@ -164,7 +167,7 @@ class Served:
             return f"the process for the {what} at {self.host} ended {how}"
         state = self.newest()
         failed = state is not None and state["phase"] == worker.FAULT
-        return str(state["text"].decode()) if failed else None
+        return reason(state) if failed else None
 
     def close(self) -> None:
         """End it after :meth:`send` has told it so."""
@@ -294,6 +297,7 @@ class FrankaPlant(Plant):
             stream.channel("command_success", 1, "-"),
             stream.channel("states_lost", 1, "-"),
             stream.channel("answers_late", 1, "-"),
+            stream.channel("loop_delay", 1, "s"),
         )
 
     def read(self, now_ns: int) -> Sample:
@@ -314,9 +318,7 @@ class FrankaPlant(Plant):
             self._account(state)
         self._estimate(state)
         if self._recorded is not None:
-            for channel, name in zip(
-                self._recorded, ("torque", "external", "success", "lost", "late"), strict=True
-            ):
+            for channel, name in zip(self._recorded, RECORDED, strict=True):
                 channel[:] = state[name]
         return sample
 
@@ -328,6 +330,7 @@ class FrankaPlant(Plant):
         most = self.settings.torque * self._most
         torque = command.value[:JOINTS] - self._arm.gravity[:JOINTS]
         self._served.command["torque"] = np.clip(torque, -most, most)
+        self._served.command["answers_ns"] = self._state["time_ns"]
         self._send(worker.DRIVE)
         if self._hand is not None:
             fingers, settings = self._hand.command, self.settings
@@ -417,7 +420,10 @@ class FrankaPlant(Plant):
         self._served.send()
 
 
-SENT = ("torque_rate", "patience", "least_success", "damping", *worker.SETUP)
+RECORDED = ("torque", "external", "success", "lost", "late", "delay")
+"""What is recorded of a state."""
+
+SENT = ("torque_rate", "patience", "most_delay", "least_success", "damping", *worker.SETUP)
 """Settings that go to the process with every command."""
 
 
@@ -426,6 +432,11 @@ def arm_position(arm: Arm, robot: Robot) -> Array:
     at_home = Arm.of(robot)
     at_home.update(arm.q, np.zeros(arm.nv))
     return at_home.position
+
+
+def reason(state: Any) -> str:
+    """Why nothing moves; a long text may be cut within a letter."""
+    return str(state["text"].decode(errors="ignore"))
 
 
 def python() -> str:

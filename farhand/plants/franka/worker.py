@@ -45,6 +45,7 @@ STATE = np.dtype(
         ("callback", "f8"),  # how long the answer to the state before took, [s]
         ("robot_time", "f8"),  # of the controller, [s]
         ("success", "f8"),  # share of the last 100 commands that the controller got in time
+        ("delay", "f8"),  # from a state to the torque that answers it, mean of some 100 cycles, [s]
         ("mass", "f8"),  # that the controller takes for that of tool and load, [kg]
         ("q", "f8", JOINTS),
         ("v", "f8", JOINTS),
@@ -61,9 +62,11 @@ COMMAND = np.dtype(
         ("time_ns", "i8"),  # when it was written
         ("kind", "i8"),
         ("resets", "i8"),  # how many were asked for
+        ("answers_ns", "i8"),  # when the state came that the torque answers
         ("torque", "f8", JOINTS),  # without the weight
         ("torque_rate", "f8"),
         ("patience", "f8"),
+        ("most_delay", "f8"),
         ("least_success", "f8"),
         ("damping", "f8", JOINTS),
         ("load", "f8"),
@@ -87,6 +90,7 @@ SPANS = (
 
 SIZE = SPANS[1].end
 
+CYCLE_S = 1e-3
 FADE_S = 0.2
 """Time over which the torques come in when the arm is let go by its own controller, [s]."""
 
@@ -199,7 +203,7 @@ class FrankaWorker:
     def _drive(self, robot: Any) -> None:
         """Torque control, until the plant wants the arm to stand or the link is too bad."""
         control = robot.start_torque_control()
-        self.state["phase"], self._fade = DRIVING, 0.0
+        self.state["phase"], self.state["delay"], self._fade = DRIVING, 0.0, 0.0
         first, stopping_ns, why = int(self.state["cycles"]), 0, ""
         while True:
             found, _ = control.readOnce()
@@ -219,13 +223,11 @@ class FrankaWorker:
             self._sent = torque
             control.writeOnce(self._franka.Torques(torque.tolist()))
             self._clock(now_ns)
+            if not stopping_ns:
+                self._clock_loop(command)
             self._publish()
-            share, least = self.state["success"], command["least_success"]
-            if share < least and self.state["cycles"] > first + WINDOW:
-                why = (
-                    f"only {share:.0%} of the last 100 commands came in time, {least:.0%} are "
-                    "needed: this machine or its network is too slow"
-                )
+            if self.state["cycles"] > first + WINDOW:
+                why = why or self._too_slow(command)
         self._end(control)
         self.state["phase"] = WATCHING
         if why:
@@ -243,13 +245,13 @@ class FrankaWorker:
         if not self._is_wanted(command, now_ns):
             self._fade = 0.0
             return None
-        self._fade = min(1.0, self._fade + 1e-3 / FADE_S)
+        self._fade = min(1.0, self._fade + CYCLE_S / FADE_S)
         share = self._fade**2 * (3.0 - 2.0 * self._fade)
         return self._limited(share * command["torque"], command, found)
 
     def _limited(self, torque: Any, command: Any, found: Any) -> Any:
         """No farther from the last torque that the controller got than a cycle may change it."""
-        last, most = np.array(found.tau_J_d), 1e-3 * command["torque_rate"]
+        last, most = np.array(found.tau_J_d), CYCLE_S * command["torque_rate"]
         return last + np.clip(torque - last, -most, most)
 
     def _command(self) -> Any:
@@ -289,6 +291,28 @@ class FrankaWorker:
         state["callback"] = 1e-9 * (time.monotonic_ns() - began_ns)
         state["late"] += int(state["callback"] > LATE_S)
         state["cycles"] += 1
+
+    def _clock_loop(self, command: Any) -> None:
+        """Note how old the state is that the torque answers; a cycle is its way there and back."""
+        state = self.state
+        delay = 1e-9 * (time.monotonic_ns() - command["answers_ns"]) + CYCLE_S
+        state["delay"] += 0.01 * (delay - state["delay"]) if state["delay"] else delay
+
+    def _too_slow(self, command: Any) -> str:
+        """Why the link or this machine is too slow to drive the arm; empty if it is not."""
+        share, least = self.state["success"], command["least_success"]
+        if share < least:
+            return (
+                f"only {share:.0%} of the last 100 commands came in time, {least:.0%} are "
+                "needed: this machine or its network is too slow"
+            )
+        delay, most = self.state["delay"], command["most_delay"]
+        if delay > most:
+            return (
+                f"{1e3 * delay:.0f} ms from a state to the torque that answers it, limit "
+                f"{1e3 * most:g} ms (plant.most_delay): this machine is too slow"
+            )
+        return ""
 
     def _publish(self) -> None:
         self._states.push(self._bytes)

@@ -7,16 +7,19 @@ import select
 import termios
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from farhand.errors import FileError, Mismatch
+from farhand.errors import FileError
+from farhand.plants.drivers.serial_port import open_serial
 from farhand.plants.servo_arm.description import Family, Register
-from farhand.plants.servo_arm.packets import BITS, BROADCAST, PING, Packet, Splitter
+from farhand.plants.servo_arm.packets import BITS, BROADCAST, PING, PacketSplitter, ServoPacket
 
 FIRST_PATIENCE_S = 0.05
-"""How long the first answers are waited for: adaptors hold bytes back for up to 16 ms, [s]."""
+"""How long answers that must come are waited for, [s]."""
 
-LEAST_PATIENCE_S = 0.004
+LEAST_PATIENCE_S, MOST_PATIENCE_S = 0.004, 0.02
+"""How long others are. Adaptors hold bytes back for up to 16 ms; a pause of the machine must not
+make lost answers so dear that two of them are a sample that is too old."""
+
 TRIES = 4
 """Tries of an exchange that must succeed, such as one that configures a servo."""
 
@@ -49,17 +52,17 @@ class ServoBus:
 
     def __init__(self, path: str, family: Family, baud: int = 1_000_000) -> None:
         self.path, self.family, self.protocol = path, family, family.protocol
-        self._port = _open(path, baud)
+        self._port = open_serial(path, baud, f"the servo bus at {path}", timeout=0, exclusive=True)
         self._fd = self._port.fileno()
         self.byte_ns = BITS * 1_000_000_000 // baud
-        self._splitter = Splitter(self.protocol, statuses=True)
-        self._slowest = FIRST_PATIENCE_S / 3.0
+        self._splitter = PacketSplitter(self.protocol, statuses=True)
+        self._slowest = MOST_PATIENCE_S / 3.0
         self.answers = self.missed = 0
 
     @property
     def patience(self) -> float:
         """How long an answer is waited for beyond its time on the line, [s]."""
-        return min(max(3.0 * self._slowest, LEAST_PATIENCE_S), FIRST_PATIENCE_S)
+        return max(3.0 * self._slowest, LEAST_PATIENCE_S)
 
     @property
     def corrupt(self) -> int:
@@ -95,7 +98,9 @@ class ServoBus:
                 return register.decode(answer.data)
         return None
 
-    def write(self, id_: int, name: str, value: int, tries: int = TRIES) -> None:
+    def write(
+        self, id_: int, name: str, value: int, tries: int = TRIES, *, patient: bool = True
+    ) -> None:
         """Set a register of a servo.
 
         Raises:
@@ -105,7 +110,7 @@ class ServoBus:
         sent = self.protocol.write(id_, register.at, register.encode(value))
         answer = None
         for _ in range(tries):
-            answer = self.exchange(sent, [id_], patient=True).get(id_)
+            answer = self.exchange(sent, [id_], patient=patient).get(id_)
             if answer is not None:
                 break
         if answer is None:
@@ -114,7 +119,7 @@ class ServoBus:
         if self.protocol.address_bytes == 2 and answer.code & 0x7F:
             raise FileError(f"servo {id_} at {self.path} refuses {name} = {value}: {answer.code}")
 
-    def sync_read(self, ids: Sequence[int], at: int, size: int) -> dict[int, Packet]:
+    def sync_read(self, ids: Sequence[int], at: int, size: int) -> dict[int, ServoPacket]:
         """The same registers of several servos, by id; who did not answer is missing."""
         return self.exchange(self.protocol.sync_read(ids, at, size), ids, size)
 
@@ -130,7 +135,7 @@ class ServoBus:
         *,
         patient: bool = False,
         wait: float | None = None,
-    ) -> dict[int, Packet]:
+    ) -> dict[int, ServoPacket]:
         """Send a packet and collect the answers of these servos, each with ``size`` bytes of data.
 
         A ``patient`` one waits long, because it must succeed. With ``wait`` [s], answers are
@@ -149,14 +154,14 @@ class ServoBus:
 
     def finish(
         self, ids: Sequence[int], size: int = 0, *, patient: bool = False, wait: float | None = None
-    ) -> dict[int, Packet]:
+    ) -> dict[int, ServoPacket]:
         """Collect the answers to what was sent; see :meth:`exchange`."""
         expected = 0 if wait is not None else len(ids)
         length = expected * (self.protocol.overhead + size)
         line = 1e-9 * (len(self._sent) + length) * self.byte_ns
         patience = FIRST_PATIENCE_S if patient else self.patience
         until = self._began + (wait if wait is not None else line + patience)
-        found: dict[int, Packet] = {}
+        found: dict[int, ServoPacket] = {}
         echo, raw = self._sent, b""
         while True:
             more = self._receive(until - time.monotonic())
@@ -164,7 +169,7 @@ class ServoBus:
                 break
             # some adaptors hear what they send
             more, echo = more.removeprefix(echo), b""
-            raw += more
+            raw = raw + more if len(raw) < length else raw
             whole = self.protocol.answers(raw, ids, size) if len(raw) == length else None
             if whole is not None:
                 found = {packet.id: packet for packet in whole}
@@ -172,19 +177,22 @@ class ServoBus:
             for packet in self._splitter.feed(more):
                 if packet.id in ids and (not expected or len(packet.data) >= size):
                     found[packet.id] = packet
-            # they answer in the order in which they were asked
-            if expected and ids[-1] in found:
+            # they answer in the order in which they were asked; noise may go on for ever
+            if (expected and ids[-1] in found) or time.monotonic() > until:
                 break
         self.answers += len(found)
         self.missed += max(0, expected - len(found))
         if expected and len(found) == expected:
             took = time.monotonic() - self._began - line
-            self._slowest = max(took, 0.99 * self._slowest)
+            self._slowest = min(max(took, 0.99 * self._slowest), MOST_PATIENCE_S / 3.0)
         return found
 
     def _send(self, raw: bytes) -> None:
         try:
             os.write(self._fd, raw)
+        except BlockingIOError:
+            # the adaptor takes nothing for a while: a packet is lost, and nobody answers
+            pass
         except OSError as error:
             raise self._gone(error) from None
 
@@ -209,16 +217,3 @@ class ServoBus:
 
     def _gone(self, error: Exception) -> BusGone:
         return BusGone(f"the servo bus at {self.path} is gone: {error.args[-1]}")
-
-
-def _open(path: str, baud: int) -> Any:
-    try:
-        import serial
-    except ImportError:
-        raise Mismatch("a servo bus needs pyserial: pip install 'farhand[serial]'") from None
-    try:
-        return serial.Serial(path, baud, timeout=0, exclusive=True)
-    except (OSError, ValueError) as error:
-        number = error.errno if isinstance(error, OSError) else None
-        reason = os.strerror(number) if number else " ".join(str(error).split())
-        raise FileError(f"cannot open the servo bus at {path}: {reason}") from None

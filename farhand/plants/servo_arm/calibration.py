@@ -15,7 +15,20 @@ from pathlib import Path
 
 from farhand.errors import BadValue, FileError
 from farhand.files import write_text
-from farhand.plants.servo_arm.description import STEPS
+from farhand.plants.servo_arm.description import MAX_ID, STEPS
+from farhand.robots.description import whole
+
+FARTHEST = 1_000_000
+"""Largest offset and position of a Dynamixel, [steps]; of a Feetech servo they are smaller."""
+
+RANGES = {
+    "id": (0, MAX_ID),
+    "drive_mode": (0, 255),
+    "homing_offset": (-FARTHEST, FARTHEST),
+    "range_min": (-FARTHEST, FARTHEST),
+    "range_max": (-FARTHEST, FARTHEST),
+}
+"""Keys of an entry, and between which values they can be."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +67,23 @@ class Calibration:
             raise FileError(f"cannot read {path}: {error.strerror}") from None
         except (ValueError, RecursionError) as error:
             raise BadValue(f"{path} is no calibration file: {error}") from None
+        rows = table.values() if isinstance(table, dict) else [table]
+        if not all(isinstance(row, dict) and set(row) == set(RANGES) for row in rows):
+            keys = ", ".join(RANGES)
+            raise BadValue(f"{path} is no calibration file: each joint must have {keys}")
         joints = {}
-        try:
-            for name, row in table.items():
-                joints[name] = JointCalibration(**{key: int(row[key]) for key in row})
-        except (AttributeError, TypeError, ValueError):
-            keys = ", ".join(JointCalibration.__dataclass_fields__)
-            raise BadValue(f"{path} is no calibration file: each joint must have {keys}") from None
+        for name, row in table.items():
+            numbers = {
+                key: whole(row[key], *limits, f"{key} of {name} in {path}")
+                for key, limits in RANGES.items()
+            }
+            joints[name] = JointCalibration(**numbers)
+        if len({joint.id for joint in joints.values()}) != len(joints):
+            raise BadValue(f"{path}: two joints have the same id")
         for name, joint in joints.items():
             if not joint.range_min < joint.range_max:
-                raise BadValue(f"{path}: the range of {name} is empty")
+                ends = f"range_min {joint.range_min} and range_max {joint.range_max}"
+                raise BadValue(f"{path}: {ends} of {name}: the first must be the smaller one")
             if joint.range_max - joint.range_min >= 4 * STEPS:
                 raise BadValue(f"{path}: the range of {name} is more than four turns")
         return cls(joints)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from farhand.errors import BadValue, UnknownName
+from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.plants.servo_arm.packets import (
     DYNAMIXEL,
     FEETECH,
@@ -17,7 +17,8 @@ from farhand.plants.servo_arm.packets import (
     from_sign_magnitude,
     sign_magnitude,
 )
-from farhand.robots.description import known_keys, load_toml
+from farhand.robots import Robot
+from farhand.robots.description import beside, known_keys, load_toml, ranged, section, whole
 
 FOLDER = Path(__file__).parent
 STEPS = 4096
@@ -25,6 +26,21 @@ STEPS = 4096
 
 STEP = 2.0 * math.pi / STEPS
 """Angle of a step, [rad]."""
+
+VELOCITY_UNIT = 0.229 * math.pi / 30.0
+"""Speed of one count in a Dynamixel's registers, 0.229 rpm, [rad/s]."""
+
+WATCHDOG_EXPIRED = 255
+"""Of a Dynamixel's bus watchdog that has expired; it takes no goals until 0 is written there."""
+
+MAX_ID = 252
+"""Largest id of a servo."""
+
+VOLTS = 3.0, 60.0
+"""Range of supplies, [V]."""
+
+NEEDED = ("robot", "family", "baud", "volts", "servos")
+"""Keys of an arm's file."""
 
 PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in (FEETECH, DYNAMIXEL)}
 
@@ -126,6 +142,16 @@ class ServoArm:
         """Of all servos, in the order of the joints."""
         return [servo.id for servo in self.servos]
 
+    def check(self, robot: Robot) -> None:
+        """Refuse a robot whose joints are others than those of the servos."""
+        names = list(robot.limits.names)
+        moved = list(dict.fromkeys(servo.joint for servo in self.servos))
+        if sorted(moved) != sorted(names):
+            raise Mismatch(
+                f"the servos of {self.name} move {', '.join(moved)}; "
+                f"the joints of {robot.name} are {', '.join(names)}"
+            )
+
 
 @cache
 def families() -> dict[str, Family]:
@@ -180,29 +206,62 @@ def load_arm(name: str) -> ServoArm:
         if path.suffix != ".toml":
             raise UnknownName("servo arm", name, [*arm_names(), "FILE.toml"])
     table = load_toml(path)
-    known_keys(table, {"robot", "family", "baud", "volts", "servos"}, str(path))
-    try:
-        family = families()[table["family"]]
-        volts = float(table["volts"])
-        servos = tuple(_servo(row, volts, path) for row in table["servos"])
-        arm = ServoArm(path.stem, table["robot"], family, int(table["baud"]), servos)
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadValue(f"{path} describes no servo arm: {error!r}") from None
-    if not servos or any(servo.model.family is not family for servo in servos):
-        raise BadValue(f"{path}: all servos of a bus must be of the family {table['family']}")
-    if len(set(arm.ids)) != len(servos):
-        raise BadValue(f"{path}: two servos have the same id")
-    return arm
+    known_keys(table, set(NEEDED), path.name)
+    _present(table, NEEDED, path.name)
+    family = families().get(str(table["family"]))
+    if family is None:
+        raise UnknownName(f"family of servos in {path.name}", str(table["family"]), families())
+    if table["baud"] not in family.baud_rates:
+        known = ", ".join(map(str, family.baud_rates))
+        raise BadValue(f"baud of {path.name} is {table['baud']!r}; it must be one of {known}")
+    volts = ranged(table["volts"], *VOLTS, f"volts of {path.name}", "V")
+    rows = table["servos"]
+    if not isinstance(rows, list) or not rows:
+        raise BadValue(f"servos of {path.name} must be a list of tables, one for each servo")
+    servos = tuple(_servo(section(row, f"a servo of {path.name}"), volts, path) for row in rows)
+    if any(servo.model.family is not family for servo in servos):
+        raise BadValue(f"{path.name}: all servos of a bus must be of the family {table['family']}")
+    if len({servo.id for servo in servos}) != len(servos):
+        raise BadValue(f"{path.name}: two servos have the same id")
+    robot = beside(path, str(table["robot"]))
+    return ServoArm(path.stem, robot, family, int(table["baud"]), servos)
+
+
+def arm_with(servos: Mapping[int, str], volts: float) -> str:
+    """The arm with these servos, by id; of several alike, the one whose supply is nearest."""
+    arms = [load_arm(name) for name in arm_names()]
+    same = [arm for arm in arms if {one.id: one.model.name for one in arm.servos} == servos]
+    same.sort(key=lambda arm: abs(arm.servos[0].volts - volts))
+    return same[0].name if same else ""
+
+
+def _present(table: dict[str, Any], keys: Iterable[str], where: str) -> None:
+    missing = [key for key in keys if key not in table]
+    if missing:
+        raise BadValue(f"{where} has no {' and no '.join(missing)}")
 
 
 def _servo(row: dict[str, Any], volts: float, path: Path) -> ArmServo:
     keys = {"joint", "id", "model", "sign", "ratio", "volts", "drive_mode", "shadows"}
-    known_keys(row, keys, str(path))
+    known_keys(row, keys, f"a servo of {path.name}")
+    _present(row, ("joint", "id", "model"), f"a servo of {path.name}")
+    what = f"servo {row['joint']} of {path.name}"
     if str(row["model"]).startswith("scs"):
         raise BadValue(
-            f"{path}: the SCS series (high byte first) is not served; STS and HLS servos are"
+            f"{path.name}: the SCS series (high byte first) is not served; STS and HLS servos are"
         )
-    model = servo_models().get(row["model"])
+    model = servo_models().get(str(row["model"]))
     if model is None:
-        raise UnknownName("servo", row["model"], servo_models())
-    return ArmServo(**{"volts": volts, **row, "model": model})
+        raise UnknownName("servo", str(row["model"]), servo_models())
+    if row.get("sign", 1) not in (1, -1):
+        raise BadValue(f"sign of {what} must be 1 or -1, not {row['sign']!r}")
+    return ArmServo(
+        str(row["joint"]),
+        whole(row["id"], 0, MAX_ID, f"id of {what}"),
+        model,
+        int(row.get("sign", 1)),
+        ranged(row.get("ratio", 1.0), 1e-3, 1e3, f"ratio of {what}"),
+        ranged(row.get("volts", volts), *VOLTS, f"volts of {what}", "V"),
+        whole(row.get("drive_mode", 0), 0, 1, f"drive_mode of {what}"),
+        whole(row.get("shadows", 255), 0, 255, f"shadows of {what}"),
+    )

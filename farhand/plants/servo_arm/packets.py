@@ -29,7 +29,7 @@ BITS = 10
 """Bits of one byte on the line: start, eight, one stop."""
 
 
-class Packet(NamedTuple):
+class ServoPacket(NamedTuple):
     """What one packet says.
 
     ``code`` is the instruction of a host, or the error of a servo.
@@ -62,13 +62,13 @@ class Protocol(ABC):
         """Bytes of the packet at the start of ``raw``, None until that is known; 0 for noise."""
 
     @abstractmethod
-    def _unpack(self, raw: bytes, statuses: bool) -> Packet | None:
+    def _unpack(self, raw: bytes, statuses: bool) -> ServoPacket | None:
         """The content of a whole packet; None if its checksum is wrong."""
 
-    def answers(self, raw: bytes, ids: Sequence[int], size: int) -> list[Packet] | None:
+    def answers(self, raw: bytes, ids: Sequence[int], size: int) -> list[ServoPacket] | None:
         """What these servos answered, if ``raw`` is exactly their answers of ``size`` bytes.
 
-        None for anything else, which a :class:`Splitter` looks into.
+        None for anything else, which a :class:`PacketSplitter` looks into.
         """
         length = self.overhead + size
         if len(raw) != length * len(ids):
@@ -139,10 +139,10 @@ class Feetech(Protocol):
             return None
         return raw[3] + 4 if 2 <= raw[3] <= self.longest - 4 else 0
 
-    def _unpack(self, raw: bytes, statuses: bool) -> Packet | None:
+    def _unpack(self, raw: bytes, statuses: bool) -> ServoPacket | None:
         if checksum(raw[2:-1]) != raw[-1]:
             return None
-        return Packet(raw[2], raw[4], raw[5:-1])
+        return ServoPacket(raw[2], raw[4], raw[5:-1])
 
 
 class Dynamixel(Protocol):
@@ -164,7 +164,7 @@ class Dynamixel(Protocol):
         """The bytes of a servo's answer."""
         return self.instruction(id_, STATUS, bytes((error,)) + data)
 
-    def fast_status(self, answers: Iterable[Packet]) -> bytes:
+    def fast_status(self, answers: Iterable[ServoPacket]) -> bytes:
         """One packet of all servos; each adds its part and a CRC of all bytes up to there."""
         parts = list(answers)
         size = sum(len(part.data) + 4 for part in parts)
@@ -180,19 +180,21 @@ class Dynamixel(Protocol):
         length = raw[5] | raw[6] << 8
         return length + 7 if raw[3] == 0 and 3 <= length <= self.longest - 7 else 0
 
-    def _unpack(self, raw: bytes, statuses: bool) -> Packet | None:
+    def _unpack(self, raw: bytes, statuses: bool) -> ServoPacket | None:
         if crc16(raw[:-2]) != raw[-2] | raw[-1] << 8:
             return None
         body = raw[7:-2].replace(self.header + b"\xfd", self.header)
         if not statuses:
-            return Packet(raw[4], body[0], body[1:])
-        return Packet(raw[4], body[1], body[2:]) if body[0] == STATUS and len(body) > 1 else None
+            return ServoPacket(raw[4], body[0], body[1:])
+        return (
+            ServoPacket(raw[4], body[1], body[2:]) if body[0] == STATUS and len(body) > 1 else None
+        )
 
 
 FEETECH, DYNAMIXEL = Feetech(), Dynamixel()
 
 
-class Splitter:
+class PacketSplitter:
     """Finds whole packets in a stream of bytes, and skips what is none.
 
     Args:
@@ -214,11 +216,11 @@ class Splitter:
         """Forget the bytes that are left."""
         self._left.clear()
 
-    def feed(self, raw: bytes) -> list[Packet]:
+    def feed(self, raw: bytes) -> list[ServoPacket]:
         """Take more bytes and return every whole packet."""
         left, protocol = self._left, self._protocol
         left += raw
-        whole: list[Packet] = []
+        whole: list[ServoPacket] = []
         while True:
             start = left.find(protocol.header)
             # the end may be the beginning of a header

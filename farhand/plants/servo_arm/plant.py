@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,13 +38,16 @@ from farhand.plants.servo_arm.calibration import Calibration, JointCalibration
 from farhand.plants.servo_arm.description import (
     STEP,
     STEPS,
+    VELOCITY_UNIT,
+    WATCHDOG_EXPIRED,
     ArmServo,
     ServoArm,
     arm_names,
+    arm_with,
     load_arm,
     servo_models,
 )
-from farhand.plants.servo_arm.packets import FEETECH, Packet, from_sign_magnitude
+from farhand.plants.servo_arm.packets import FEETECH, ServoPacket, from_sign_magnitude
 from farhand.robots import Placement, Robot
 from farhand.spatial import Array
 
@@ -60,10 +63,15 @@ CHECK_CYCLES = 10
 WATCHDOG = 5
 """Of Dynamixel servos, in steps of 20 ms."""
 
-WATCHDOG_EXPIRED = 255
+MAX_SUPPLY_ERROR = 0.25
+"""Share by which a supply may be another one without a note, [-]."""
+
 DRIVES = ("auto", "effort", "offset")
-ALARMS = {1: "voltage", 2: "angle sensor", 4: "heat", 8: "current", 16: "shock", 32: "overload"}
-VELOCITY_UNIT = 0.229 * math.pi / 30.0
+ALARMS = {
+    "feetech": {1: "voltage", 2: "angle sensor", 4: "heat", 8: "current", 32: "overload"},
+    "dynamixel": {1: "voltage", 4: "heat", 8: "angle sensor", 16: "shock", 32: "overload"},
+}
+"""What the bits of a servo's alarm say."""
 
 
 @dataclass
@@ -117,11 +125,13 @@ class ServoArmPlant(Plant):
         self.name, self.path, self.arm, self._clock = name, path, arm, clock
         self._feetech = arm.family.protocol is FEETECH
         self.settings = settings or ServoSettings(release=name == "leader")
+        arm.check(robot)
         joints = list(robot.limits.names)
         self.actuated = robot.actuated
         self.bus = bus or ServoBus(path, arm.family, arm.baud)
         try:
-            self.servos = self._identify()
+            self.servos = identify(self.bus, arm)
+            self.notes = self._compare_supply()
             stored = read_calibration(self.bus, self.servos)
             if calibration is not None:
                 check_calibration(stored, calibration, path)
@@ -138,6 +148,7 @@ class ServoArmPlant(Plant):
                 2 * arm.family.protocol.overhead + self._words.size
             )
             self.period_ns = line * self.bus.byte_ns
+            self._freed: list[list[tuple[str, int]]] = []
             self._prepare()
             self._reading = self._scan()
         except BaseException:
@@ -152,7 +163,7 @@ class ServoArmPlant(Plant):
         self._silences, self._alarms = np.zeros(count, int), np.zeros(count, int)
         self._torque = Latest(name, np.zeros(n))
         self._commanded_ns, self._brake, self._driving = 0, True, ""
-        self._again = False
+        self._again = self._was_read = False
         self._cycle, self._period = 0, 0.0
         self._stopped: str | None = None
         self._sample = Sample(n, n)
@@ -165,6 +176,15 @@ class ServoArmPlant(Plant):
     def _start(self) -> None:
         with urgent():
             self.worker.start()
+
+    def _wait(self) -> None:
+        self._state.wait()
+
+    @classmethod
+    def robot_at(cls, address: str, role: str) -> str | None:
+        """The robot of the arm's file, if the address names one."""
+        files = [file for file in address.split("@")[1:] if file.endswith(".toml")]
+        return load_arm(files[-1]).robot if files else cls.robots.get(role)
 
     @classmethod
     def open(
@@ -207,7 +227,10 @@ class ServoArmPlant(Plant):
         self._again = True
 
     def read(self, now_ns: int) -> Sample:
-        """The last reading, as old as its oldest joint."""
+        """The last reading, as old as its oldest joint; the first one waits for a new state."""
+        if not self._was_read:
+            self._was_read = True
+            self._wait()
         state, sample, n = self._state.get().value, self._sample, len(self._sample.q)
         last, self.acted_time = self._last, 1e-9 * float(state[-1] - self._last[-1])
         if self.acted_time > 0.0:
@@ -249,23 +272,18 @@ class ServoArmPlant(Plant):
 
     # Before the first tick
 
-    def _identify(self) -> list[ArmServo]:
-        """The servos that really answer, by their model numbers."""
-        found, missing = [], []
-        kinds = {kind.number: kind for kind in servo_models().values()}
-        for servo in self.arm.servos:
-            number = self.bus.read(servo.id, "model_number", TRIES)
-            kind = kinds.get(number if number is not None else -1)
-            if number is None:
-                missing.append(f"{servo.id} ({servo.joint})")
-            elif kind is None or kind.family is not self.arm.family:
-                raise Mismatch(f"servo {servo.id} at {self.path} is of unknown model {number}")
-            else:
-                found.append(replace(servo, model=kind))
-        if missing:
-            where = f"no answer from servo {', '.join(missing)} at {self.path}"
-            raise FileError(f"{where}: is the arm switched on, and is it the {self.arm.name}?")
-        return found
+    def _compare_supply(self) -> list[str]:
+        """A note if the supply is not the one for which the arm is described."""
+        first = self.servos[0]
+        volts = (self.bus.read(first.id, "present_voltage", TRIES) or 0) / 10.0
+        if not volts or abs(volts - first.volts) < MAX_SUPPLY_ERROR * first.volts:
+            return []
+        described = f"{self.arm.name} is described for {first.volts:g} V"
+        text = f"the {self.name} has {volts:.1f} V, and {described}"
+        other = arm_with({servo.id: servo.model.name for servo in self.servos}, volts)
+        if other in ("", self.arm.name):
+            return [f"{text}: its motors are as much weaker or stronger than they are taken to be"]
+        return [f"{text}, {other} for such a supply: are leader and follower swapped?"]
 
     def _prepare(self) -> None:
         """Switch every servo off and let it answer without delay."""
@@ -273,6 +291,7 @@ class ServoArmPlant(Plant):
             self.bus.write(servo.id, "torque_enable", 0)
             if self.bus.read(servo.id, "return_delay_time", TRIES):
                 self.bus.write(servo.id, "return_delay_time", 0)
+            self._freed.append(at_power_on(self.bus, servo))
 
     def _scan(self) -> Array:
         """Position, velocity and load of every servo; all must answer."""
@@ -300,7 +319,7 @@ class ServoArmPlant(Plant):
         if self._cycle % CHECK_CYCLES == 0 and self._driving not in ("", "free"):
             self._check_one(self._cycle // CHECK_CYCLES % len(self.servos))
 
-    def _ask(self, *commands: bytes) -> dict[int, Packet]:
+    def _ask(self, *commands: bytes) -> dict[int, ServoPacket]:
         """Send commands, measure and publish; the packets by id."""
         bus, began_ns = self.bus, self._clock()
         bus.begin(*commands, self._question)
@@ -347,7 +366,7 @@ class ServoArmPlant(Plant):
         times = self._period, self._read_ns.min(), self._whole_ns
         return np.concatenate([q, v, load, self._impulse_then, times])
 
-    def _judge(self, packets: Mapping[int, Packet]) -> None:
+    def _judge(self, packets: Mapping[int, ServoPacket]) -> None:
         """Count silence and alarms."""
         feetech, mask = self._feetech, 0x7F if self._feetech else 0x80
         calm = all(packet.code & mask == 0 for packet in packets.values())
@@ -366,7 +385,8 @@ class ServoArmPlant(Plant):
                 code = packet.code
                 if not feetech:
                     code = self.bus.read(servo.id, "hardware_error", TRIES) or 0
-                words = [word for bit, word in ALARMS.items() if code & bit] or [f"alarm {code}"]
+                known = ALARMS[self.arm.family.protocol.name]
+                words = [word for bit, word in known.items() if code & bit] or [f"alarm {code}"]
                 self._stop(f"{who} reports {' and '.join(words)}")
 
     def _check_one(self, index: int) -> None:
@@ -392,7 +412,9 @@ class ServoArmPlant(Plant):
         old = now_ns - self._commanded_ns > self.settings.patience * 1e9
         if not self._commanded_ns:
             return []
-        if self._brake or old or self._stopped or not np.isfinite(torque.value).all():
+        if not self._brake and not np.isfinite(torque.value).all():
+            self._stop("a commanded torque is not a number")
+        if self._brake or old or self._stopped:
             wanted = "hold"
         else:
             wanted = self._drive()
@@ -433,10 +455,11 @@ class ServoArmPlant(Plant):
             return
         missing: FileError | None = None
         for index, servo in enumerate(self.servos):
-            tries = TRIES
+            # the others do not wait for one that is silent already
+            tries = TRIES if self._silences[index] < MAX_MISSED_ANSWERS else 1
             for name, value in self._configuration(index, servo, state):
                 try:
-                    self.bus.write(servo.id, name, value, tries)
+                    self._confirm(servo.id, name, value, tries)
                 except BusGone:
                     raise
                 except FileError as error:
@@ -447,12 +470,30 @@ class ServoArmPlant(Plant):
         if missing is not None:
             raise missing
 
+    def _confirm(self, id_: int, name: str, value: int, tries: int) -> None:
+        """Set a register, also if answers are lost.
+
+        The samples must not get old meanwhile: the arm is read between two tries, and only the
+        further ones wait long.
+        """
+        for attempt in range(tries):
+            try:
+                return self.bus.write(id_, name, value, tries=1, patient=attempt > 0)
+            except BusGone:
+                raise
+            except FileError:
+                if attempt == tries - 1:
+                    raise
+            self._ask()
+
     def _configuration(self, index: int, servo: ArmServo, state: str) -> list[tuple[str, int]]:
         """What is written to a servo for a state, in this order."""
         cap, here = self.settings.torque, round(float(self._reading[index, 0]))
         off, on = [("torque_enable", 0)], [("torque_enable", 1)]
         if state == "free":
-            return off
+            # a watchdog that expires later would keep the next program from moving the servo
+            watchdog = [] if self._feetech else [("bus_watchdog", 0)]
+            return [*off, *watchdog, *self._freed[index]]
         goal = [] if state == "effort" else [("goal_position", here)]
         if self._feetech:
             # stiff and undamped where the limit makes the torque; as LeRobot sets it to hold
@@ -470,9 +511,12 @@ class ServoArmPlant(Plant):
     def _push(self, torque: Array, state: str) -> list[bytes]:
         """One or two packets that send the servos' torques [N·m]."""
         family, cap, loops = self.arm.family, self.settings.torque, self._loops
-        back = self.map.back * self._reading[:, 1] if state == "effort" else 0.0
-        back = np.where(loops, back, 0.0)
-        shares = np.clip(torque / self.map.stall - back, -cap, cap)
+        shares = torque / self.map.stall
+        back: Array | float = 0.0
+        if state == "effort":
+            back = np.where(loops, self.map.back * self._reading[:, 1], 0.0)
+            shares -= back
+        np.minimum(np.maximum(shares, -cap, out=shares), cap, out=shares)
         self._account(self._clock())
         self._acting[:] = self.map.joint_torques((shares + back) * self.map.stall)
         rows: dict[str, dict[int, bytes]] = {}
@@ -564,8 +608,54 @@ class JointMap:
         return mean
 
 
-def read_calibration(bus: ServoBus, servos: list[ArmServo]) -> list[JointCalibration]:
-    """What the servos have stored."""
+def identify(bus: ServoBus, arm: ServoArm) -> list[ArmServo]:
+    """The servos of an arm that really answer, by their model numbers.
+
+    Raises:
+        FileError: one does not answer.
+        Mismatch: one is of another family, or of an unknown model.
+    """
+    found, missing = [], []
+    kinds = {kind.number: kind for kind in servo_models().values()}
+    for servo in arm.servos:
+        number = bus.read(servo.id, "model_number", TRIES)
+        kind = kinds.get(number if number is not None else -1)
+        if number is None:
+            missing.append(f"{servo.id} ({servo.joint})")
+        elif kind is None or kind.family is not arm.family:
+            raise Mismatch(f"servo {servo.id} at {bus.path} is of unknown model {number}")
+        else:
+            found.append(replace(servo, model=kind))
+    if missing:
+        who = f"servo {', '.join(missing)}" if found else "any servo"
+        where = f"no answer from {who} at {bus.path} with {arm.baud} baud"
+        ask = f"is the arm switched on, and is it the {arm.name}?"
+        raise FileError(f"{where}: {ask} farhand arm find {bus.path} says who answers")
+    return found
+
+
+def at_power_on(bus: ServoBus, servo: ArmServo) -> list[tuple[str, int]]:
+    """What registers of the torque have after power-on; other programs rely on that."""
+    if servo.model.family.protocol is FEETECH:
+        limits = {"torque_limit": "max_torque_limit"}
+    else:
+        limits = {"goal_pwm": "pwm_limit"}
+        limits |= {"goal_current": "current_limit"} if servo.model.current_loop else {}
+    values = {name: bus.read(servo.id, limit, TRIES) for name, limit in limits.items()}
+    return [(name, value) for name, value in values.items() if value is not None]
+
+
+def read_calibration(bus: ServoBus, servos: Sequence[ArmServo]) -> list[JointCalibration]:
+    """What the servos have stored; :class:`Mismatch` for those that were never calibrated."""
+    found = stored_calibration(bus, servos)
+    if all(row.range_min == 0 and row.range_max == STEPS - 1 for row in found):
+        where = f"the servos at {bus.path} are not calibrated"
+        raise Mismatch(f"{where}: run farhand arm calibrate, or LeRobot's lerobot-calibrate")
+    return found
+
+
+def stored_calibration(bus: ServoBus, servos: Sequence[ArmServo]) -> list[JointCalibration]:
+    """What the servos have stored, whatever it is."""
     found = []
     for servo in servos:
         names = ("homing_offset", "min_position_limit", "max_position_limit")
@@ -577,9 +667,6 @@ def read_calibration(bus: ServoBus, servos: list[ArmServo]) -> list[JointCalibra
             raise FileError(f"servo {servo.id} at {bus.path} does not tell its calibration")
         offset, low, high = (int(value or 0) for value in values)
         found.append(JointCalibration(servo.id, turned, offset, low, high))
-    if all(row.range_min == 0 and row.range_max == STEPS - 1 for row in found):
-        where = f"the servos at {bus.path} are not calibrated"
-        raise Mismatch(f"{where}: run farhand arm calibrate, or LeRobot's lerobot-calibrate")
     return found
 
 
@@ -590,11 +677,14 @@ def check_calibration(stored: list[JointCalibration], file: Calibration, path: s
         name, wanted = by_id.get(row.id, ("", None))
         if wanted is None:
             raise Mismatch(f"the calibration file has no servo {row.id}")
-        same = ("homing_offset", "range_min", "range_max")
-        if any(getattr(row, key) != getattr(wanted, key) for key in same):
-            raise Mismatch(
-                f"servo {row.id} ({name}) at {path} has stored another calibration than the file's"
-            )
+        for key in ("homing_offset", "range_min", "range_max"):
+            mine, its = getattr(row, key), getattr(wanted, key)
+            if mine != its:
+                raise Mismatch(
+                    f"servo {row.id} ({name}) at {path} has stored another calibration than the "
+                    f"file's ({key} {mine}, not {its}): if the file is right, store it with "
+                    f"farhand arm calibrate {path} --from FILE"
+                )
 
 
 def arm_for(robot: Robot, family: str) -> ServoArm:

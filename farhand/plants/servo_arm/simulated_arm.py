@@ -8,18 +8,18 @@ import termios
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from farhand.control.trajectory.paths import HandPath, Move
-from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.plants.servo_arm import packets
 from farhand.plants.servo_arm.calibration import Calibration, JointCalibration
-from farhand.plants.servo_arm.description import STEP, STEPS, ServoArm
-from farhand.plants.servo_arm.packets import BITS, BROADCAST, Dynamixel, Packet, Splitter
+from farhand.plants.servo_arm.description import MAX_ID, STEP, STEPS, ServoArm
+from farhand.plants.servo_arm.packets import BITS, BROADCAST, Dynamixel, PacketSplitter, ServoPacket
 from farhand.plants.servo_arm.simulated_servo import (
     BROWN_OUT,
     RESULT_FAIL,
@@ -59,9 +59,6 @@ SUPPLY_RESISTANCE = 0.05
 CLEAR_TURNS = bytes.fromhex("0144584C22")
 """Parameters of the instruction that clears a Dynamixel's count of turns."""
 
-MAX_ID = 252
-"""Largest id; a secondary id above it is none."""
-
 BACKUP_WORD = b"CTRL"
 """Behind 1 (store) or 2 (restore), of the instruction that backs up a Dynamixel's table."""
 
@@ -70,7 +67,7 @@ MOST_CATCH_UP_NS = 50_000_000
 
 
 @dataclass
-class BusFaults:
+class ArmBusFaults:
     """What goes wrong on the bus."""
 
     drop: float = parameter(0.0, "-", "share of answers that are lost", 0.0, 1.0)
@@ -100,14 +97,11 @@ class SimulatedArm:
     ) -> None:
         rng = rng or np.random.default_rng(0)
         robot = load_robot(arm.robot)
+        arm.check(robot)
         self.arm, self.robot = arm, robot
         self.world = World({"arm": Placed(robot, q=robot.home)}, STEP_NS, gravity)
         self.port = self.world.ports["arm"]
         names = list(robot.limits.names)
-        unknown = [servo.joint for servo in arm.servos if servo.joint not in names]
-        missing = set(names) - {servo.joint for servo in arm.servos}
-        if unknown or missing:
-            raise BadValue(f"servos of {arm.name} must move {', '.join(names)}; not {unknown}")
         self.joint = np.array([names.index(servo.joint) for servo in arm.servos])
         self.ratio = np.array([servo.ratio for servo in arm.servos])
         shared = np.bincount(self.joint)[self.joint]
@@ -236,36 +230,41 @@ class SimulatedServoBus:
         rng: draws the faults.
 
     Attributes:
+        speed: of the host [bit/s], which only servos of the same speed hear; None for all.
         heard: packets that were understood.
         lost: answers that a fault took.
     """
 
+    speed: int | None = None
+
     def __init__(
         self,
         arm: SimulatedArm,
-        faults: BusFaults | None = None,
+        faults: ArmBusFaults | None = None,
         rng: np.random.Generator | None = None,
     ) -> None:
-        self.arm, self.faults = arm, faults or BusFaults()
+        self.arm, self.faults = arm, faults or ArmBusFaults()
         self.protocol = arm.arm.family.protocol
         self._rng = rng or np.random.default_rng(0)
-        self._splitter = Splitter(self.protocol, statuses=False)
+        self._splitter = PacketSplitter(self.protocol, statuses=False)
         self.heard = self.lost = self.late = 0
 
     @property
     def baud(self) -> int:
-        """Of the servos."""
-        servo = self.arm.servos[0]
-        return servo.family.baud_rates[servo["baud_rate"]]
+        """Of the first servo."""
+        return self.arm.servos[0].baud
 
-    def feed(self, raw: bytes, now_ns: int) -> list[tuple[int, list[bytes]]]:
-        """Bytes of the host: for each packet in them its size, and the answers to it."""
+    def feed(self, raw: bytes, now_ns: int) -> list[bytes]:
+        """Bytes of the host, and all answers to the packets in them."""
         found = []
         for packet in self._splitter.feed(raw):
             self.heard += 1
-            size = len(self.protocol.instruction(*packet))
-            found.append((size, [self._spoil(one) for one in self.answer(packet, now_ns)]))
+            found += [self._spoil(one) for one in self.answer(packet, now_ns)]
         return found
+
+    def forget(self) -> None:
+        """Forget half a packet whose rest did not come."""
+        self._splitter.clear()
 
     def delay_ns(self) -> int:
         """Time from a packet to its answer, [ns]."""
@@ -278,7 +277,7 @@ class SimulatedServoBus:
             servo.reboots += 1
             servo.restart(REBOOT_NS[servo.family.protocol.name])
 
-    def answer(self, packet: Packet, now_ns: int) -> list[bytes]:
+    def answer(self, packet: ServoPacket, now_ns: int) -> list[bytes]:
         """The answers of all servos to a packet of the host."""
         for servo in self._servos(BROADCAST):
             servo.heard_ns = now_ns
@@ -305,14 +304,23 @@ class SimulatedServoBus:
         return [
             servo
             for servo in self.arm.servos
-            if id_ in (BROADCAST, servo.id) and servo.silent_ns == 0
+            if id_ in (BROADCAST, servo.id) and servo.silent_ns == 0 and self._hears(servo)
         ]
+
+    def _hears(self, servo: SimulatedServo) -> bool:
+        """Whether the host speaks at this servo's speed; 0 stands for all unusual speeds."""
+        speed = self.speed
+        return speed is None or speed == (servo.baud if servo.baud in SPEEDS.values() else 0)
 
     def _shadows(self, id_: int) -> list[SimulatedServo]:
         """Those that listen to another's id as well."""
         if id_ > MAX_ID:
             return []
-        return [one for one in self.arm.servos if one.shadows == id_ and not one.silent_ns]
+        return [
+            one
+            for one in self.arm.servos
+            if one.shadows == id_ and not one.silent_ns and self._hears(one)
+        ]
 
     def _replies(self, servo: SimulatedServo, code: int) -> bool:
         """Whether the servo answers this instruction, by its own setting."""
@@ -321,7 +329,7 @@ class SimulatedServoBus:
         level = servo["status_return_level"]
         return level + (code == packets.PING) + (code in (packets.PING, packets.READ)) >= 2
 
-    def _execute(self, servo: SimulatedServo, packet: Packet) -> tuple[int, bytes]:
+    def _execute(self, servo: SimulatedServo, packet: ServoPacket) -> tuple[int, bytes]:
         """Error and data of one servo; a negative error for no answer at all."""
         code, data, word = packet.code, packet.data, self.protocol.address_bytes
         at = int.from_bytes(data[:word], "little")
@@ -353,12 +361,12 @@ class SimulatedServoBus:
         if code == packets.CLEAR and data == CLEAR_TURNS:
             return (RESULT_FAIL if servo["torque_enable"] else 0), b""
         if servo.feetech and code in (packets.BACKUP, packets.CLEAR_TURNS, packets.CALIBRATE):
-            return servo.keep_house(code, data), b""
+            return servo.maintain(code, data), b""
         if code == packets.CONTROL_BACKUP and not servo.feetech and data[1:] == BACKUP_WORD:
-            return (RESULT_FAIL if servo["torque_enable"] else servo.keep_house(code, data)), b""
+            return (RESULT_FAIL if servo["torque_enable"] else servo.maintain(code, data)), b""
         return (-1 if servo.feetech else UNKNOWN_INSTRUCTION), b""
 
-    def _read_many(self, packet: Packet) -> list[bytes]:
+    def _read_many(self, packet: ServoPacket) -> list[bytes]:
         """Answers to sync and bulk reads, in the order of the ids."""
         word, data = self.protocol.address_bytes, packet.data
         asked: list[tuple[int, int, int]] = []
@@ -373,14 +381,15 @@ class SimulatedServoBus:
         for id_, at, size in asked:
             for servo in self._servos(id_):
                 error, raw = servo.read(at, size)
-                found.append(Packet(servo.id, error | servo.error, raw))
+                if error >= 0:
+                    found.append(ServoPacket(servo.id, error | servo.error, raw))
         fast = packet.code in (packets.FAST_SYNC_READ, packets.FAST_BULK_READ)
         if fast and isinstance(self.protocol, Dynamixel):
             # a servo that does not answer leaves all after it silent
             return [self.protocol.fast_status(found)] if len(found) == len(asked) else []
         return [self.protocol.status(*one) for one in found]
 
-    def _write_many(self, packet: Packet) -> None:
+    def _write_many(self, packet: ServoPacket) -> None:
         word, data = self.protocol.address_bytes, packet.data
         if packet.code == packets.SYNC_WRITE:
             at, size = (int.from_bytes(data[k * word : (k + 1) * word], "little") for k in (0, 1))
@@ -416,8 +425,20 @@ class SimulatedServoBus:
         return late
 
 
-WAKE_UP_NS = 60_000
-"""Time that a sleeping thread takes to wake up, [ns]; measured."""
+SPIN_NS = 60_000
+"""Time that a sleeping thread takes to wake up, which the terminal waits awake instead, [ns]."""
+
+SILENCE_NS = 20_000_000
+"""After this long, the rest of half a packet does not come any more, [ns]; assumed."""
+
+BUFFER_NS = 50_000_000
+"""What the host may have sent ahead of the line before its port takes no more, [ns]."""
+
+SPEEDS = {
+    getattr(termios, f"B{rate}"): rate
+    for rate in (9600, 38400, 57600, 115200, 500000, 1000000, 2000000, 3000000, 4000000)
+}
+"""Speeds that have a number of their own in ``termios``, [bit/s]."""
 
 
 class ServoTerminal:
@@ -434,6 +455,8 @@ class ServoTerminal:
     def __init__(self, bus: SimulatedServoBus, link: Path | None = None) -> None:
         self.bus, self._terminal = bus, Terminal(link)
         self._master, self.path = self._terminal.master, self._terminal.path
+        os.set_blocking(self._master, False)
+        self._set_speed()
         self.error: Exception | None = None  #: that ended the thread, or None
         self._stopping = threading.Event()
         self._plugged = True
@@ -455,6 +478,14 @@ class ServoTerminal:
             self._plugged = False
             self._terminal.close()
 
+    def _set_speed(self) -> None:
+        """A host that sets no speed speaks at the servos'."""
+        number = getattr(termios, f"B{self.bus.baud}", None)
+        if number is not None:
+            settings = termios.tcgetattr(self._terminal.slave)
+            settings[4] = settings[5] = number
+            termios.tcsetattr(self._terminal.slave, termios.TCSANOW, settings)
+
     def _run(self) -> None:
         try:
             self._serve()
@@ -464,39 +495,49 @@ class ServoTerminal:
 
     def _serve(self) -> None:
         bus, waiting = self.bus, deque[tuple[int, bytes]]()
-        start_ns = line_ns = time.monotonic_ns()
+        start_ns = line_ns = heard_ns = time.monotonic_ns()
         while not self._stopping.is_set():
             now_ns = time.monotonic_ns()
-            next_ns = waiting[0][0] - WAKE_UP_NS if waiting else now_ns + STEP_NS
+            next_ns = waiting[0][0] - SPIN_NS if waiting else now_ns + STEP_NS
             pause = min(max(0, next_ns - now_ns), STEP_NS)
-            ready = select.select([self._master], [], [], pause * 1e-9)[0]
+            # a host that does not wait for answers is held up, as by a port's own buffer
+            listens = [self._master] if line_ns - now_ns < BUFFER_NS else []
+            ready = select.select(listens, [], [], pause * 1e-9)[0]
             now_ns = time.monotonic_ns()
-            while waiting and waiting[0][0] <= now_ns + WAKE_UP_NS:
-                os.write(self._master, waiting.popleft()[1])
-            # physics while the line is busy or nobody speaks
-            bus.arm.advance(now_ns - start_ns)
+            while waiting and waiting[0][0] <= now_ns + SPIN_NS:
+                due_ns, answer = waiting.popleft()
+                # never sooner than the bits allow
+                while time.monotonic_ns() < due_ns:
+                    pass
+                self._send(answer)
             if not ready:
+                # physics while nothing is due
+                if not waiting or waiting[0][0] > now_ns + STEP_NS:
+                    bus.arm.advance(now_ns - start_ns)
                 continue
             raw = os.read(self._master, 4096)
-            if not self._right_speed():
-                continue
-            byte_ns = BITS * 1_000_000_000 // bus.baud
-            for size, answers in bus.feed(raw, now_ns - start_ns):
-                line_ns = max(line_ns, now_ns - WAKE_UP_NS) + size * byte_ns
-                if bus.faults.echo:
-                    waiting.append((line_ns, raw))
-                line_ns += sum(bus.delay_ns() + len(one) * byte_ns for one in answers)
-                # the adaptor passes on what came in one go
-                joined = b"".join(answers)
-                if joined:
-                    late_ns = LATE_NS if bus.is_late() else 0
-                    waiting.append((line_ns + late_ns, joined))
+            bus.speed = SPEEDS.get(termios.tcgetattr(self._terminal.slave)[4], 0)
+            byte_ns = BITS * 1_000_000_000 // (bus.speed or bus.baud)
+            if now_ns - heard_ns > SILENCE_NS:
+                bus.forget()
+            heard_ns = now_ns
+            line_ns = max(line_ns, now_ns) + len(raw) * byte_ns
+            # servos measure when they have heard the whole question
+            bus.arm.advance(min(line_ns, now_ns + BUFFER_NS) - start_ns)
+            answers = bus.feed(raw, now_ns - start_ns)
+            if bus.faults.echo:
+                waiting.append((line_ns, raw))
+            line_ns += sum(bus.delay_ns() + len(one) * byte_ns for one in answers)
+            # the adaptor passes on what came in one go
+            joined = b"".join(answers)
+            if joined:
+                late_ns = LATE_NS if bus.is_late() else 0
+                waiting.append((line_ns + late_ns, joined))
 
-    def _right_speed(self) -> bool:
-        """Whether the host speaks as fast as the servos do."""
-        speed = termios.tcgetattr(self._terminal.slave)[4]
-        known = getattr(termios, f"B{self.bus.baud}", None)
-        return known is None or speed in (known, termios.B38400)
+    def _send(self, answer: bytes) -> None:
+        """Send to the host; what it does not read in time is lost, as in a port's own buffer."""
+        with suppress(BlockingIOError):
+            os.write(self._master, answer)
 
 
 def settled(arm: SimulatedArm, seconds: float) -> Array:

@@ -19,7 +19,14 @@ from __future__ import annotations
 
 import math
 
-from farhand.plants.servo_arm.description import STEP, STEPS, ArmServo, Register
+from farhand.plants.servo_arm.description import (
+    STEP,
+    STEPS,
+    VELOCITY_UNIT,
+    WATCHDOG_EXPIRED,
+    ArmServo,
+    Register,
+)
 from farhand.plants.servo_arm.packets import BACKUP, CALIBRATE, FEETECH
 
 PLAY = 1.75e-3
@@ -43,12 +50,7 @@ RESULT_FAIL, UNKNOWN_INSTRUCTION, RANGE, LENGTH, LIMIT, ACCESS, ALERT = 1, 2, 4,
 VELOCITY_GAIN = 4.0
 """Gain of the velocity loop, duty of the top speed per error; assumed."""
 
-EXPIRED = 255
-"""Of a Dynamixel's bus watchdog that has expired; it takes no goals until 0 is written there."""
-
 FULL_DUTY = {"feetech": 1000, "dynamixel": 885}
-VELOCITY_UNIT = 0.229 * math.pi / 30.0
-"""Speed of one count in a Dynamixel's registers, 0.229 rpm, [rad/s]."""
 
 
 class SimulatedServo:
@@ -63,6 +65,8 @@ class SimulatedServo:
         baud: at which it speaks.
 
     Attributes:
+        id: on the bus.
+        baud: at which it speaks.
         temperature: of the motor, [°C].
         volts: of the supply now, [V].
         reboots: how often its processor has started again.
@@ -78,6 +82,7 @@ class SimulatedServo:
         baud: int = 1_000_000,
     ) -> None:
         self.servo, self.family = servo, servo.model.family
+        self.id, self.baud = servo.id, baud
         self._watchdog_expired = False
         self.stall, self.top_speed, self.mounted = stall, top_speed, mounted
         # what an open winding takes back is at most the friction that the model has
@@ -106,11 +111,6 @@ class SimulatedServo:
         self.silent_ns = 0  #: time left until it hears again after a reboot, [ns]
         self.heard_ns = 0  #: when the bus last spoke to it, [ns]
         self.restart()
-
-    @property
-    def id(self) -> int:
-        """On the bus."""
-        return self["id"]
 
     def __getitem__(self, name: str) -> int:
         register = self.family[name]
@@ -142,7 +142,7 @@ class SimulatedServo:
         self._reference = float(self.position)
         self._refresh()
 
-    def keep_house(self, code: int, data: bytes) -> int:
+    def maintain(self, code: int, data: bytes) -> int:
         """Back up or restore the EEPROM, or make the present position another; the error."""
         if code == CALIBRATE:
             place = int.from_bytes(data, "little") if data else STEPS // 2
@@ -191,10 +191,12 @@ class SimulatedServo:
     # Reading and writing
 
     def read(self, at: int, size: int) -> tuple[int, bytes]:
-        """Error, and the bytes of some registers."""
+        """Error, and the bytes of some registers; a negative error for no answer."""
+        protocol = self.family.protocol
         if at + size > self.family.size:
-            # a Feetech servo reads what is there
-            return (0, bytes(size)) if self.feetech else (RANGE, b"")
+            # a Feetech servo reads what is there, if that fits into a packet
+            missing = -1 if size > protocol.longest - protocol.overhead else 0
+            return (missing, bytes(size)) if self.feetech else (RANGE, b"")
         self._measure()
         return 0, bytes(self.memory[at : at + size])
 
@@ -323,9 +325,12 @@ class SimulatedServo:
             self._p = self["position_p_gain"] / 128 / 885
             # per step and millisecond
             self._d = self["position_d_gain"] / 16 / 885 * 1e-3 / STEP
+        self.id, rates = self["id"], self.family.baud_rates
+        # a number that stands for no speed leaves the speed as it is
+        self.baud = rates[self["baud_rate"]] if self["baud_rate"] < len(rates) else self.baud
         #: id to which it listens without an answer
         self.shadows = 255 if self.feetech else self["secondary_id"]
-        self._watchdog_expired = not self.feetech and self["bus_watchdog"] == EXPIRED
+        self._watchdog_expired = not self.feetech and self["bus_watchdog"] == WATCHDOG_EXPIRED
         self._refresh_goals()
 
     def _refresh_goals(self) -> None:
@@ -438,6 +443,6 @@ class SimulatedServo:
             self._put(self.family["torque_enable"], 0)
             self._on = False
         watchdog = 0 if self.feetech else self["bus_watchdog"]
-        if 0 < watchdog < EXPIRED and now_ns - self.heard_ns > watchdog * 20_000_000:
-            self._put(self.family["bus_watchdog"], EXPIRED)
+        if 0 < watchdog < WATCHDOG_EXPIRED and now_ns - self.heard_ns > watchdog * 20_000_000:
+            self._put(self.family["bus_watchdog"], WATCHDOG_EXPIRED)
             self._watchdog_expired = True

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.errors import FileError
+from farhand.errors import FileError, Mismatch
 from farhand.plants.servo_arm.bus import TRIES, BusGone, ServoBus
 from farhand.plants.servo_arm.calibration import Calibration, JointCalibration
 from farhand.plants.servo_arm.description import (
@@ -18,13 +18,20 @@ from farhand.plants.servo_arm.description import (
     ArmServo,
     ServoArm,
     arm_names,
+    arm_with,
     families,
     load_arm,
     servo_models,
 )
 from farhand.plants.servo_arm.packets import FEETECH
-from farhand.plants.servo_arm.plant import read_calibration
-from farhand.robots import load_robot
+from farhand.plants.servo_arm.plant import (
+    at_power_on,
+    identify,
+    read_calibration,
+    stored_calibration,
+)
+from farhand.robots import Robot, load_robot
+from farhand.spatial import Array
 
 SINGLE_IDS = range(1, 10)
 """Servos that are also called one by one: some adaptors lose answers to a call to all."""
@@ -39,7 +46,14 @@ NUDGE = 60
 CHECK_CAP = 0.4
 """Share of the stall torque with which a joint is moved in a check."""
 
+MIN_MOVED = 0.25
+"""Share of the way that a free joint moves at least. A loop without integral part leaves dry
+friction standing at both ends: a simulated SO-101 leader's elbow moves 38 % under its weight."""
+
 NOISE_READINGS, MOVE_TIME_S = 20, 0.8
+
+Asks = Callable[[str], None]
+Moves = Callable[[Mapping[str, float]], bool]
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,15 @@ def find(ports: Sequence[str]) -> Iterator[Found]:
                 break
 
 
+def why_closed(port: str) -> str:
+    """Why a port cannot be opened; empty if it can."""
+    try:
+        ServoBus(port, families()[FEETECH.name]).close()
+    except FileError as error:
+        return str(error)
+    return ""
+
+
 def _at(bus: ServoBus, port: str) -> Found | None:
     ids = set(bus.scan())
     ids |= {id_ for id_ in SINGLE_IDS if id_ not in ids and bus.ping(id_)}
@@ -82,35 +105,36 @@ def _at(bus: ServoBus, port: str) -> Found | None:
     if not servos:
         return None
     volts = (bus.read(min(servos), "present_voltage", TRIES) or 0) / 10.0
-    return Found(port, bus.protocol.name, servos, volts, _which(servos, volts))
+    return Found(port, bus.protocol.name, servos, volts, arm_with(servos, volts))
 
 
-def _which(servos: dict[int, str], volts: float) -> str:
-    """The arm with these servos; of several alike, the one whose supply is nearest."""
-    arms = [load_arm(name) for name in arm_names()]
-    same = [arm for arm in arms if {s.id: s.model.name for s in arm.servos} == servos]
-    same.sort(key=lambda arm: abs(arm.servos[0].volts - volts))
-    return same[0].name if same else ""
-
-
-def calibrate(
-    bus: ServoBus, arm: ServoArm, ask: Callable[[str], None], moving: Callable[[], bool]
-) -> Calibration:
+def calibrate(bus: ServoBus, arm: ServoArm, ask: Asks, moving: Moves) -> Calibration:
     """Find the middle and the ends of every joint, as LeRobot does, and store them in the servos.
+
+    If it does not come to its end, the servos keep what they had stored.
 
     Args:
         bus: of the arm.
         arm: which one.
         ask: shows a text and returns when the user has done it.
-        moving: whether the user still moves the joints to their ends.
+        moving: whether the user still moves the joints to their ends, by the shares of their
+            ranges over which they went.
     """
-    feetech = arm.family.protocol is FEETECH
     robot = load_robot(arm.robot)
+    arm.check(robot)
+    identify(bus, arm)
+    with _all_or_nothing(bus, arm):
+        found = _measured(bus, arm, robot, ask, moving)
+        store(bus, arm, found)
+    return found
+
+
+def _measured(bus: ServoBus, arm: ServoArm, robot: Robot, ask: Asks, moving: Moves) -> Calibration:
+    """Where the user puts the joints; the servos count from there meanwhile."""
+    feetech = arm.family.protocol is FEETECH
     ranges = dict(zip(robot.limits.names, robot.limits.upper - robot.limits.lower, strict=True))
     for servo in arm.servos:
-        bus.write(servo.id, "torque_enable", 0)
-        if feetech:
-            bus.write(servo.id, "lock", 0)
+        _unlock(bus, arm, servo)
         bus.write(servo.id, "operating_mode", 0 if feetech else 4)
         for name, value in (("homing_offset", 0), *_limits(0, STEPS - 1)):
             bus.write(servo.id, name, value)
@@ -121,7 +145,7 @@ def calibrate(
         here = _position(bus, servo)
         offsets[servo.id] = here - middle if feetech else middle - here
         bus.write(servo.id, "homing_offset", offsets[servo.id])
-    ask("Now move every joint slowly to both its ends; press Enter here to begin.")
+    ask("Press Enter, move every joint slowly to both its ends, and press Enter again.")
     low = {servo.id: middle for servo in arm.servos}
     high = dict(low)
     at, size = arm.family["present_position"].at, arm.family["present_position"].size
@@ -129,7 +153,12 @@ def calibrate(
         for id_, packet in bus.sync_read(arm.ids, at, size).items():
             position = arm.family["present_position"].decode(packet.data)
             low[id_], high[id_] = min(low[id_], position), max(high[id_], position)
-        if not moving():
+        shares = {
+            one.joint: (high[one.id] - low[one.id]) * STEP / one.ratio / ranges[one.joint]
+            for one in arm.servos
+            if ranges[one.joint] <= FULL_TURN
+        }
+        if not moving(shares):
             break
     rows = {}
     for servo in arm.servos:
@@ -141,25 +170,72 @@ def calibrate(
     still = [name for name, row in rows.items() if row.range_max - row.range_min < NUDGE]
     if still:
         raise FileError(f"{', '.join(still)} did not move; nothing is stored: calibrate again")
-    store(bus, arm, Calibration(rows))
     return Calibration(rows)
 
 
 def store(bus: ServoBus, arm: ServoArm, calibration: Calibration) -> None:
-    """Write a calibration to the servos."""
+    """Write a calibration to the servos, if it is of this arm.
+
+    Raises:
+        Mismatch: it is of another arm, or does not fit into the servos' registers.
+        FileError: a servo does not answer.
+    """
     by_id = {row.id: row for row in calibration.joints.values()}
+    ids = {
+        servo.joint: [o.id for o in arm.servos if o.joint == servo.joint] for servo in arm.servos
+    }
+    for name, row in calibration.joints.items():
+        if row.id not in ids.get(name, [row.id]):
+            raise Mismatch(
+                f"{name} is servo {row.id} in the calibration, {ids[name][0]} in {arm.name}"
+            )
     for servo in arm.servos:
-        row = by_id.get(servo.id)
-        if row is None:
-            raise FileError(f"the calibration has no servo {servo.id} ({servo.joint})")
-        bus.write(servo.id, "torque_enable", 0)
-        if arm.family.protocol is FEETECH:
-            bus.write(servo.id, "lock", 0)
-        limits = _limits(row.range_min, row.range_max)
-        for name, value in (("homing_offset", row.homing_offset), *limits):
+        if servo.id not in by_id:
+            raise Mismatch(f"the calibration has no servo {servo.id} ({servo.joint})")
+        for name, value in _values(by_id[servo.id]):
+            register = arm.family[name]
+            if register.decode(register.encode(value)) != value:
+                where = f"servo {servo.id} ({servo.joint})"
+                raise Mismatch(f"{name} = {value} does not fit into its register of {where}")
+    identify(bus, arm)
+    with _all_or_nothing(bus, arm):
+        _write(bus, arm, by_id)
+
+
+def _write(bus: ServoBus, arm: ServoArm, by_id: Mapping[int, JointCalibration]) -> None:
+    for servo in arm.servos:
+        _unlock(bus, arm, servo)
+        for name, value in _values(by_id[servo.id]):
             bus.write(servo.id, name, value)
         if arm.family.protocol is FEETECH:
             bus.write(servo.id, "lock", 1)
+
+
+def _unlock(bus: ServoBus, arm: ServoArm, servo: ArmServo) -> None:
+    """Let a servo go, so that it takes what it stores."""
+    bus.write(servo.id, "torque_enable", 0)
+    if arm.family.protocol is FEETECH:
+        bus.write(servo.id, "lock", 0)
+
+
+@contextmanager
+def _all_or_nothing(bus: ServoBus, arm: ServoArm) -> Iterator[None]:
+    """Whatever ends this early, Ctrl-C too: the servos get back what they had stored before."""
+    before = {row.id: row for row in stored_calibration(bus, arm.servos)}
+    try:
+        yield
+    except BaseException as error:
+        try:
+            _write(bus, arm, before)
+        except FileError:
+            text = "the servos may have half a calibration, so calibrate again"
+            raise FileError(f"{str(error) or 'interrupted'}: {text}") from None
+        raise
+
+
+def _values(row: JointCalibration) -> tuple[tuple[str, int], ...]:
+    """What a servo stores of a row."""
+    return ("homing_offset", row.homing_offset), *_limits(row.range_min, row.range_max)
 
 
 def _limits(low: int, high: int) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -171,19 +247,21 @@ class JointCheck:
     """What a check of one servo found."""
 
     servo: ArmServo
-    moved: float  #: of the wanted way, [-]
+    moved: float  #: on the way back, of the wanted way, [-]; on the way out its weight may settle
     friction: float  #: half the difference of the load on the way up and down, [N·m]
     noise: float  #: standard deviation of its load at rest, [N·m]
     volts: float  #: of its supply, [V]
     degrees: float  #: temperature, [°C]
     room: float  #: to the nearer end of its range, [rad]
+    path: Array  #: goal and position of the servo from where it was, and its load, [rad], [N·m]
+    span: tuple[float, float]  #: of its calibrated range, from where it was, [rad]
 
     @property
     def problem(self) -> str:
         """What is wrong; empty for nothing."""
-        if self.moved < -0.3:
+        if self.moved < -MIN_MOVED:
             return "turns the wrong way"
-        if self.moved < 0.5:
+        if self.moved < MIN_MOVED:
             return f"moved {100 * self.moved:.0f} % of the way: blocked, weak or not powered"
         if self.room < 0.0:
             return "is outside its calibrated range"
@@ -191,14 +269,25 @@ class JointCheck:
 
 
 def check(
-    bus: ServoBus, arm: ServoArm, pause: Callable[[float], None] = time.sleep
+    bus: ServoBus,
+    arm: ServoArm,
+    pause: Callable[[float], None] = time.sleep,
+    show: Callable[[int, int, str], None] = lambda *_: None,
 ) -> list[JointCheck]:
     """Move each joint by 5° and back, with little force, while the others hold.
 
     Servos that move a joint together move together. At the end the arm is let go.
+
+    Args:
+        bus: of the arm.
+        arm: which one.
+        pause: lets time pass, [s].
+        show: called before each joint, with how many are done, how many there are, and its name.
     """
-    rows = read_calibration(bus, list(arm.servos))
-    limits = load_robot(arm.robot).limits
+    robot = load_robot(arm.robot)
+    arm.check(robot)
+    identify(bus, arm)
+    rows, limits = read_calibration(bus, arm.servos), robot.limits
     stall = dict(zip(limits.names, limits.torque, strict=True))
     shared = {s.joint: sum(o.joint == s.joint for o in arm.servos) for s in arm.servos}
     found: list[JointCheck] = []
@@ -206,6 +295,7 @@ def check(
         for servo, row in zip(arm.servos, rows, strict=True):
             if any(one.servo.joint == servo.joint for one in found):
                 continue
+            show(len(found), len(shared), servo.joint)
             full = stall[servo.joint] / servo.ratio / shared[servo.joint]
             found.append(_check_one(bus, arm, servo, row, full, pause))
     return found
@@ -213,8 +303,9 @@ def check(
 
 @contextmanager
 def _holding(bus: ServoBus, arm: ServoArm) -> Iterator[None]:
-    """All servos hold where they are, with little force."""
+    """All servos hold where they are, with little force; then they are let go as they were."""
     feetech = arm.family.protocol is FEETECH
+    freed = {servo.id: at_power_on(bus, servo) for servo in arm.servos}
     try:
         for servo in arm.servos:
             bus.write(servo.id, "torque_enable", 0)
@@ -231,6 +322,8 @@ def _holding(bus: ServoBus, arm: ServoArm) -> Iterator[None]:
         for servo in arm.servos:
             try:
                 bus.write(servo.id, "torque_enable", 0)
+                for name, value in freed[servo.id]:
+                    bus.write(servo.id, name, value)
             except BusGone:
                 break
             except FileError:
@@ -252,7 +345,7 @@ def _check_one(
     # away from the nearer end
     way = NUDGE if row.range_max - start > start - row.range_min else -NUDGE
     noise = np.std([_load(bus, servo, full) for _ in range(NOISE_READINGS)])
-    loads, moved = [], 0.0
+    loads, ends, path = [], [], []
     for share in (1.0, 0.0):
         begin, samples = _position(bus, servo), []
         for part in np.linspace(0.0, 1.0, 16)[1:]:
@@ -262,17 +355,20 @@ def _check_one(
                 bus.write(one.id, "goal_position", round(starts[one.id] + turn * goal))
             pause(MOVE_TIME_S / 16)
             samples.append(_load(bus, servo, full))
+            here = (_position(bus, servo) - start) * STEP
+            path.append((goal * STEP, here, samples[-1]))
         loads.append(float(np.mean(samples[4:])))
-        if share:
-            moved = (_position(bus, servo) - start) / way
+        ends.append(_position(bus, servo))
     return JointCheck(
         servo,
-        moved,
+        (ends[0] - ends[1]) / way,
         abs(loads[0] - loads[1]) / 2.0,
         float(noise),
         (bus.read(servo.id, "present_voltage", TRIES) or 0) / 10.0,
         float(bus.read(servo.id, "present_temperature", TRIES) or 0),
         room * STEP,
+        np.array(path),
+        ((row.range_min - start) * STEP, (row.range_max - start) * STEP),
     )
 
 

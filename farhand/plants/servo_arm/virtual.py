@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from farhand.errors import FileError
 from farhand.plants.plant import Sample
-from farhand.plants.servo_arm.bus import LEAST_PATIENCE_S, ServoBus
-from farhand.plants.servo_arm.packets import BITS, Packet, Splitter
+from farhand.plants.servo_arm.bus import FIRST_PATIENCE_S, LEAST_PATIENCE_S, ServoBus
+from farhand.plants.servo_arm.packets import BITS, PacketSplitter, ServoPacket
 from farhand.plants.servo_arm.plant import ServoArmPlant, ServoSettings
 from farhand.plants.servo_arm.simulated_arm import SimulatedServoBus
 
@@ -27,7 +27,7 @@ class VirtualServoBus(ServoBus):
     def __init__(self, bus: SimulatedServoBus) -> None:
         self.simulated, self.path = bus, f"simulated {bus.arm.arm.name}"
         self.family, self.protocol = bus.arm.arm.family, bus.protocol
-        self._splitter = Splitter(self.protocol, statuses=True)
+        self._splitter = PacketSplitter(self.protocol, statuses=True)
         self.answers = self.missed = 0
         self.byte_ns, self._heard = BITS * 1_000_000_000 // bus.baud, b""
         self.now_ns = bus.arm.world.now_ns
@@ -43,7 +43,7 @@ class VirtualServoBus(ServoBus):
 
     def finish(
         self, ids: Sequence[int], size: int = 0, *, patient: bool = False, wait: float | None = None
-    ) -> dict[int, Packet]:
+    ) -> dict[int, ServoPacket]:
         """See :meth:`ServoBus.finish`."""
         heard = self._heard
         self.now_ns += len(heard) * self.byte_ns + (HOST_NS if heard else 0)
@@ -52,7 +52,7 @@ class VirtualServoBus(ServoBus):
         self.missed += len(ids) - len(found)
         # the driver waits for the last one in vain
         if ids[-1] not in found:
-            self.now_ns += round(1e9 * LEAST_PATIENCE_S)
+            self.now_ns += round(1e9 * (FIRST_PATIENCE_S if patient else LEAST_PATIENCE_S))
         return found
 
     def _feed(self, sent: bytes) -> bytes:
@@ -61,7 +61,7 @@ class VirtualServoBus(ServoBus):
         bus = self.simulated
         self.now_ns += len(sent) * self.byte_ns
         bus.arm.advance(self.now_ns)
-        return b"".join(one for _, found in bus.feed(sent, self.now_ns) for one in found)
+        return b"".join(bus.feed(sent, self.now_ns))
 
 
 class VirtualServoPlant(ServoArmPlant):
@@ -93,6 +93,9 @@ class VirtualServoPlant(ServoArmPlant):
 
     def _start(self) -> None:
         """No thread: reads run the cycles."""
+
+    def _wait(self) -> None:
+        """Every read has a new state."""
 
     def close(self) -> None:
         """Nothing to end."""

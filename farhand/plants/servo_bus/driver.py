@@ -7,15 +7,15 @@ plant in virtual time.
 
 from __future__ import annotations
 
-import os
 import termios
 import time
 from collections.abc import Generator, Sequence
-from typing import Any
 
 import numpy as np
+import serial
 
-from farhand.errors import FileError, Mismatch
+from farhand.errors import FileError
+from farhand.plants.drivers.serial_port import open_serial
 from farhand.plants.servo_bus import frames
 from farhand.plants.servo_bus.frames import Frame
 from farhand.plants.servo_bus.joints import BusJoint
@@ -156,13 +156,14 @@ class SerialLine:
         echo: whether the adaptor receives what it sends, because it joins both lines.
 
     Raises:
-        Mismatch: pyserial is not installed.
         FileError: the port cannot be opened.
     """
 
     def __init__(self, path: str, timing: BusTiming | None = None, echo: bool = False) -> None:
         self.timing, self._echo = timing or BusTiming(), echo
-        self._port = _open(path)
+        self._port = open_serial(
+            path, frames.BAUD, f"the servo bus at {path}", stopbits=serial.STOPBITS_TWO
+        )
         self._free_ns = 0
 
     def __enter__(self) -> SerialLine:
@@ -200,17 +201,3 @@ class SerialLine:
         except (OSError, termios.error) as error:
             raise FileError(f"the servo bus is gone: {error.args[-1]}") from None
         return answer if len(answer) == 2 else None
-
-
-def _open(path: str) -> Any:
-    try:
-        import serial
-    except ImportError:
-        raise Mismatch("the servo bus needs pyserial: pip install 'farhand[serial]'") from None
-    try:
-        settings = serial.EIGHTBITS, serial.PARITY_NONE, serial.STOPBITS_TWO
-        return serial.Serial(path, frames.BAUD, *settings)
-    except (OSError, ValueError) as error:
-        number = error.errno if isinstance(error, OSError) else None
-        reason = os.strerror(number) if number else " ".join(str(error).split())
-        raise FileError(f"cannot open the servo bus at {path}: {reason}") from None

@@ -9,6 +9,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from farhand.compiled import bind
 from farhand.errors import UnknownName
 from farhand.friction import FRICTIONS, make
 from farhand.friction.models.model import read_parameters
@@ -106,9 +107,14 @@ class SimulatedPlant(Plant):
         self._model = robot.compile()
         self._plain = self._model.nq == self._model.nv
         self._all_actuated = bool(robot.actuated.all())
-        self._limit, self._inverse_limit = robot.limits.torque, 1.0 / robot.limits.torque
+        self._limit = robot.limits.torque
+        # sum of the squares of torques over their limits
+        inverse = 1.0 / robot.limits.torque
+        self._load = bind(scaled_square, inverse, then=(inverse,))
         self._rng = rng or np.random.default_rng(0)
         self._sample = Sample(self._model.nq, self._model.nv)
+        port, values = self.port, self._sample.values
+        self._join = bind(join, port.q, port.v, port.wrench, values, then=(NO_NOISE,))
         self._frozen: Sample | None = None
         self._past: deque[Sample] = deque()
         self._position_before: tuple[int, Array] | None = None
@@ -144,7 +150,7 @@ class SimulatedPlant(Plant):
         sample.time_ns = self._read_ns = self.world.now_ns
         if self._plain and self.zero is None and faults.simple and faults.wrench_sensor:
             noise = NO_NOISE if faults.exact_wrench else self._next_noise(faults.wrench_sigma)
-            join(port.q, port.v, port.wrench, noise, sample.values)
+            self._join(noise)
             sample.has_wrench = True
             return sample
         if self._plain:
@@ -181,7 +187,7 @@ class SimulatedPlant(Plant):
 
     def _saturate(self, torque: Array, fraction: float) -> None:
         # a norm below the limit needs no test per joint
-        if scaled_square(torque, self._inverse_limit) > fraction * fraction:
+        if self._load(torque) > fraction * fraction:
             limit = fraction * self._limit
             np.clip(torque, -limit, limit, out=torque)
 

@@ -28,6 +28,7 @@ class WrappedPlant(Plant):
         self.accepts = plant.accepts
         self.actuated = plant.actuated
         self.period_ns, self.loop_delay = plant.period_ns, plant.loop_delay
+        self.notes = plant.notes
 
     @property
     def fault(self) -> str | None:  # type: ignore[override]

@@ -115,7 +115,7 @@ class CueOverLink:
         return float(self._endpoint.incoming.buttons & CUE)
 
 
-class Ring:
+class RingSender:
     """Sends the position of the ring on the handle in every tick."""
 
     def __init__(self, handle: Handle, carrier: ToFollower) -> None:

@@ -21,13 +21,13 @@ from farhand.rigs.hazardous.gripper import (
     AtLeader,
     CueOverLink,
     JawsChannel,
-    Ring,
+    RingSender,
     SameProcess,
     ToFollower,
     ToLeader,
 )
 from farhand.rigs.hazardous.parts import Follower, Leader, Sides
-from farhand.safety.retreating import Phase
+from farhand.safety.retreating import RetreatPhase
 from farhand.safety.watches import Announcer, GripWatch, OverheatWatch, Report
 
 WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
@@ -181,7 +181,7 @@ def _handle(
         PanelReading("gripped", 1, "-", lambda: deadman.enabled),
         *_gripper_readings(buzz, carrier.jaws),
     ]
-    steps = [Ring(handle, carrier).step, gripped.step]
+    steps = [RingSender(handle, carrier).step, gripped.step]
     return Watches(steps, [lambda: _joint_wall(leader)], readings)
 
 
@@ -204,9 +204,9 @@ def _kinematics(follower: Follower) -> str:
 
 def _retreat(follower: Follower) -> str:
     collision = follower.retreat.collision
-    if collision.phase is Phase.RETREATING:
+    if collision.phase is RetreatPhase.RETREATING:
         return "follower retreats from what it hit"
-    if collision.phase is Phase.HOLDING:
+    if collision.phase is RetreatPhase.HOLDING:
         return f"follower holds after its retreat; largest force {collision.peak:.0f} N"
     return ""
 

@@ -18,8 +18,8 @@ from farhand.rigs import external_plants
 from farhand.rigs.coupled import ROLES, CoupledBuild
 from farhand.rigs.dual_arm.parts import numbers_of
 from farhand.rigs.pair.parts import (
-    Arms,
     Pair,
+    PairArms,
     allow_for_delay,
     gripped,
     hand_for,
@@ -63,6 +63,7 @@ def build(options: Options) -> Rig:
         plants |= {} if opened is None else {name: opened}
     if isinstance(parts.hand, ImpedanceHand):
         parts.hand.open = isinstance(plants.get("leader"), MirroredPlant)
+    arms.notes += [note for plant in plants.values() for note in plant.notes]
     allow_for_delay(shape, arms, plants)
     stations = {n: station(n, plants[n], arms, shape, world.step_ns, law) for n in roles}
     believed = [number for role in ROLES for number in numbers_of(arms.robots[role])]
@@ -95,7 +96,7 @@ def build(options: Options) -> Rig:
 def surroundings(
     world: World,
     shape: Pair,
-    arms: Arms,
+    arms: PairArms,
     work: CoupledBuild,
     names: Mapping[str, str] | None = None,
 ) -> RigParts:
@@ -121,7 +122,10 @@ def surroundings(
     if follower in world.ports:
         offset = arms.carried(shape.space, shape.wall_ahead * travel)
         beyond = arms.carried(shape.space, max(PRESS, 2.0 * shape.wall_ahead) * travel)
-        normal = (offset - beyond) / max(float(np.linalg.norm(offset - beyond)), 1e-9)
+        into = beyond - offset
+        # where no joint has room, the wall stands across the way that the hand pushes
+        into = into if into.any() else arms.way
+        normal = -into / np.linalg.norm(into)
         stiffness = min(shape.wall_stiffness, arms.wall_limit(shape))
         point = world.ports[follower].tool.position + offset
         parts.wall = Wall(point=point, normal=normal, stiffness=stiffness)

@@ -39,7 +39,7 @@ from farhand.coupling import (
 )
 from farhand.coupling.port import SPACES
 from farhand.coupling.published import published
-from farhand.errors import Mismatch
+from farhand.errors import BadValue, Mismatch
 from farhand.friction import make
 from farhand.friction.compensation import FrictionCompensation
 from farhand.loop.station import Station
@@ -51,7 +51,7 @@ from farhand.rigs import external_plants
 from farhand.rigs.coupled import with_slack
 from farhand.rigs.pair.scenarios import PRESS, PRESS_TIME, WALL_AHEAD
 from farhand.rigs.rig import SIMULATED, configure
-from farhand.robots import Placement, Robot, is_robot, load_robot
+from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import disable_contacts
 from farhand.safety import Guard
 from farhand.sensing.observer import MomentumObserver
@@ -120,7 +120,7 @@ class Pair:
     )
 
 
-class Arms:
+class PairArms:
     """Both robots by role: where they stand, their homes, and their models there."""
 
     def __init__(self, robots: dict[str, Robot], gravity: float, step: float) -> None:
@@ -140,9 +140,9 @@ class Arms:
             "leader": Placement(),
             "follower": Placement((0.0, round(distance, 3), 0.0)),
         }
+        self.notes = [note for robot in robots.values() for note in robot.notes]
         self.way = self._free_way()
         self.delay = 0.0  #: from a measurement to the torque that answers it, [s]
-        self.notes = [note for robot in robots.values() for note in robot.notes]
 
     def model(self, role: str, gravity: float) -> Arm:
         """A fresh model of one arm."""
@@ -295,7 +295,8 @@ class Arms:
         hurry = 0.0
         for role, path in paths.items():
             # a smooth move is 15/8 as fast in its middle as on average
-            fastest = 1.875 * np.abs(np.diff(path, axis=0)).max(axis=0) * len(path) / PRESS_TIME
+            steps = np.abs(np.diff(path, axis=0)).max(axis=0, initial=0.0)
+            fastest = 1.875 * steps * len(path) / PRESS_TIME
             hurry = max(hurry, float(np.max(fastest / self.robots[role].limits.velocity)))
         return length * min(1.0, BRISK / max(hurry, 1e-9))
 
@@ -334,23 +335,29 @@ class Arms:
             )
             for way in DIRECTIONS
         ]
+        if max(room) <= 0.0:
+            cause = "one of the arms has no room for its tool at its home"
+            self.notes.append(f"{cause}: the ends of its joints stop a scenario's moves")
         enough = next((k for k, found in enumerate(room) if found >= 1.0), int(np.argmax(room)))
         return np.array(DIRECTIONS[enough])
 
 
-def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
+def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, PairArms]:
     """The rig's shape from ``rig.…`` settings, and its two arms."""
     shape = Pair()
     configure(shape, list(settings))
     for role in ROLES:
         plant = getattr(shape, f"{role}_plant")
         # a robot named where a machine may be is simulated; what is neither is an unknown robot
-        if plant != SIMULATED and (is_robot(plant) or ":" not in plant):
+        if plant != SIMULATED and not external_plants.is_machine(plant):
             setattr(shape, f"{role}_robot", plant)
             setattr(shape, f"{role}_plant", SIMULATED)
         elif not any(path == f"rig.{role}_robot" for path, _ in settings):
             name = external_plants.robot_for(plant, role, getattr(shape, f"{role}_robot"))
             setattr(shape, f"{role}_robot", name)
+    leads = shape.leader_plant
+    if leads == shape.follower_plant and external_plants.is_machine(leads):
+        raise BadValue(f"leader and follower are both {leads}: name two arms")
     rates = [external_plants.tick_rate(getattr(shape, f"{role}_plant")) for role in ROLES]
     if not any(path == "rig.rate" for path, _ in settings):
         shape.rate = min([shape.rate, *(rate for rate in rates if rate is not None)])
@@ -360,10 +367,10 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[Pair, Arms]:
         model = robot.compile()
         if model.nq != model.nv:
             raise Mismatch(f"the {role} {robot.name} has a floating base; a pair is of fixed arms")
-    return shape, Arms(robots, shape.gravity, 1.0 / shape.rate)
+    return shape, PairArms(robots, shape.gravity, 1.0 / shape.rate)
 
 
-def allow_for_delay(shape: Pair, arms: Arms, plants: Mapping[str, Plant]) -> None:
+def allow_for_delay(shape: Pair, arms: PairArms, plants: Mapping[str, Plant]) -> None:
     """Let the gains suit the machines' delays, and say so.
 
     Args:
@@ -394,7 +401,7 @@ def allow_for_delay(shape: Pair, arms: Arms, plants: Mapping[str, Plant]) -> Non
         )
 
 
-def _stiffness(shape: Pair, arms: Arms) -> Array:
+def _stiffness(shape: Pair, arms: PairArms) -> Array:
     """Of the joints, or of the tool along and about its axes."""
     omega = shape.frequency
     if shape.space == "joints":
@@ -402,7 +409,7 @@ def _stiffness(shape: Pair, arms: Arms) -> Array:
     return omega * np.array(arms.tool_strength(omega))
 
 
-def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
+def law_for(law: type[Coupling], shape: Pair, arms: PairArms) -> Coupling:
     """An instance of the law with gains that suit both arms."""
     omega = shape.frequency
     more: dict[str, Any] = {}
@@ -430,7 +437,7 @@ def law_for(law: type[Coupling], shape: Pair, arms: Arms) -> Coupling:
     return law(**more)
 
 
-def layer_scale(shape: Pair, arms: Arms) -> tuple[float, float]:
+def layer_scale(shape: Pair, arms: PairArms) -> tuple[float, float]:
     """Stiffness and damping of the strongest joint over those of a default spring of tools, [-].
 
     A layer's energies and dampers suit that spring; a radian counts as a metre.
@@ -442,7 +449,7 @@ def layer_scale(shape: Pair, arms: Arms) -> tuple[float, float]:
 def station(
     role: str,
     plant: Plant,
-    arms: Arms,
+    arms: PairArms,
     shape: Pair,
     period_ns: int,
     law: type[Coupling],
@@ -503,7 +510,7 @@ def friction_help(robot: Robot, period_ns: int) -> FrictionFeedForward | None:
     return FrictionFeedForward(compensation, period_ns * 1e-9)
 
 
-def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
+def hand_for(arms: PairArms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
     """A hand that suits the leader it holds."""
     leader, omega = arms.models["leader"], HAND_FREQUENCY
     strengths = zip(MOST_HAND, tool_inertia(leader), _tool_viscous(leader), strict=True)
@@ -522,7 +529,7 @@ def hand_for(arms: Arms, shape: Pair, moves: tuple[Move, ...]) -> ImpedanceHand:
 
 
 def gripped(
-    port: Port, role: str, arms: Arms, shape: Pair, hand: ImpedanceHand | None
+    port: Port, role: str, arms: PairArms, shape: Pair, hand: ImpedanceHand | None
 ) -> Fingers | HeldObject:
     """The operator's fingers on the leader's gripper, or an object in the follower's."""
     robot, model = arms.robots[role], arms.models[role]

@@ -25,8 +25,8 @@ from farhand.rigs.coupled import ROLES, CoupledBuild
 from farhand.rigs.dual_arm.parts import numbers_of
 from farhand.rigs.pair import DEFAULT_LAW, DEFAULT_SCENARIO, surroundings
 from farhand.rigs.pair.parts import (
-    Arms,
     Pair,
+    PairArms,
     allow_for_delay,
     law_for,
     layer_scale,
@@ -57,12 +57,12 @@ class Pairs:
 
 
 @dataclass
-class Tie:
+class PairTie:
     """One follower and its leader."""
 
     spec: PairSpec
     shape: Pair  #: as of rig pair
-    arms: Arms  #: the models of both
+    arms: PairArms  #: the models of both
     law: type[Coupling]
     names: dict[str, str]  #: of their stations, by role
 
@@ -76,7 +76,7 @@ def build(options: Options) -> Rig:
     for tie in ties:
         for plant in (tie.shape.leader_plant, tie.shape.follower_plant):
             external_plants.check(plant, options, devices=False)
-    owners: dict[str, tuple[Tie, str]] = {}
+    owners: dict[str, tuple[PairTie, str]] = {}
     for tie in ties:
         for role, name in tie.names.items():
             owners.setdefault(name, (tie, role))
@@ -140,9 +140,9 @@ def build(options: Options) -> Rig:
     )
 
 
-def _ties(shape: Pairs, options: Options) -> list[Tie]:
+def _ties(shape: Pairs, options: Options) -> list[PairTie]:
     """Every follower with its leader, side by side where no places are given."""
-    found: list[Tie] = []
+    found: list[PairTie] = []
     x = 0.0
     for spec in from_text(shape.layout):
         law = law_named(spec.law or options.law or DEFAULT_LAW)
@@ -168,13 +168,13 @@ def _ties(shape: Pairs, options: Options) -> list[Tie]:
             }
             y += SPACING * reach
             names = {"leader": spec.leader_name, "follower": spec.follower_name(number)}
-            found.append(Tie(spec, own, arms, law, names))
+            found.append(PairTie(spec, own, arms, law, names))
         x += 2.0 * SPACING * widest
     return found
 
 
 def _stations(
-    world: World, owners: dict[str, tuple[Tie, str]], work: CoupledBuild
+    world: World, owners: dict[str, tuple[PairTie, str]], work: CoupledBuild
 ) -> dict[str, Station]:
     found: dict[str, Station] = {}
     rngs = work.rng.spawn(len(owners))
@@ -189,9 +189,12 @@ def _stations(
     return found
 
 
-def _couple(work: CoupledBuild, tie: Tie, stations: dict[str, Station], parts: RigParts) -> Bridge:
+def _couple(
+    work: CoupledBuild, tie: PairTie, stations: dict[str, Station], parts: RigParts
+) -> Bridge:
     """The law between one follower and its leader."""
     ends = {role: stations[name] for role, name in tie.names.items()}
+    tie.arms.notes += [note for one in ends.values() for note in one.plant.notes]
     allow_for_delay(tie.shape, tie.arms, {role: one.plant for role, one in ends.items()})
     if isinstance(parts.hand, ImpedanceHand):
         parts.hand.open = isinstance(ends["leader"].plant, MirroredPlant)

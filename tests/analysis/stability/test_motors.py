@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from farhand.analysis.stability.motors import MotorPair, judge_motors, least_friction
@@ -38,6 +41,20 @@ def test_a_gear_that_gives_shakes_at_the_shoulder_behind_a_slow_filter():
     assert least_damped(soft).frequency == pytest.approx(92.0, rel=0.15)
     assert stable(MotorPair(gear=5000.0, **shape).loop())
     assert stable(MotorPair(velocity_filter=50.0, **shape).loop())
+
+
+def test_the_other_arms_velocity_is_named_and_a_low_pass_of_it_is_what_calms():
+    """Simulated, joint 2 alone shakes until that velocity is below 14 Hz."""
+    shape = {"rate": 500.0, "late": 8e-3, "led": 0.3, "motor_rate": 4000.0}
+    pair = MotorPair(gear=2000.0, velocity_filter=50.0, **shape)
+    found = judge_motors(pair)
+    assert found.words.startswith("joint 2 shakes at 9")
+    assert found.causes == ("the other arm's velocity at joints 1 to 4",)
+    (change,) = found.changes
+    words = re.fullmatch(r"the other arm's velocity, joints 1 to 4, below (\d+) Hz", change)
+    assert words is not None and 9.0 < float(words[1]) < 19.0
+    assert stable(replace(pair, sent_filter=0.9 * float(words[1])).loop())
+    assert not stable(replace(pair, sent_filter=1.5 * float(words[1])).loop())
 
 
 def test_a_late_bus_makes_them_shake_and_the_bus_is_named():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
 from farhand.analysis.stability.sweep import sweep
-from farhand.errors import BadValue, Mismatch
+from farhand.errors import BadValue, FileError, Mismatch
 
 calls = []
 
@@ -46,6 +47,17 @@ def test_what_is_done_is_not_done_again_and_a_cut_off_line_is(tmp_path):
     assert run([1, 2, 3], done=done, workers=1) and calls == []
 
 
+def test_a_file_that_ends_without_a_line_end_stays_whole(tmp_path):
+    """The row that comes next does not go onto the same line."""
+    done = tmp_path / "done.jsonl"
+    run([1], done=done, workers=1)
+    done.write_text(done.read_text().rstrip("\n"))
+    run([1, 2], done=done, workers=1)
+    assert calls == [2]
+    run([1, 2, 3], done=done, workers=1)
+    assert calls == [3]
+
+
 def test_a_file_of_something_else_is_refused(tmp_path):
     """It is not overwritten."""
     done = tmp_path / "notes.txt"
@@ -53,6 +65,12 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     with pytest.raises(BadValue, match="line 1 is not a row of a sweep"):
         run([1], done=done, workers=1)
     assert done.read_text().startswith("dear diary")
+
+
+def test_a_device_cannot_keep_rows():
+    """One that never ends would be read for ever."""
+    with pytest.raises(FileError, match="not a file but a pipe or a device"):
+        run([1], done=Path("/dev/zero"), workers=1)
 
 
 def test_progress_counts_what_was_there_before(tmp_path):

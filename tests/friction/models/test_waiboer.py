@@ -52,6 +52,14 @@ def test_joint_six_drags_joint_five_along() -> None:
     np.testing.assert_array_equal(torque[:4], 0.0)
 
 
+@pytest.mark.parametrize("name", ["reduced", "akbas"])
+def test_a_joint_at_rest_is_held_by_what_it_takes_to_start_it(name: str) -> None:
+    """Joints 5 and 6 also by the gear that they share."""
+    gears = Gears(set=name)
+    starts = [gears.curve(1e-10 * axis) @ axis for axis in np.eye(6)]
+    np.testing.assert_allclose(gears.hold[1], starts, rtol=1e-3)
+
+
 def test_one_joint_is_a_model_like_the_others() -> None:
     """By name, with its dry part as what it holds."""
     model = make("waiboer", asperity=2.0)

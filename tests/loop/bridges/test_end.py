@@ -104,7 +104,7 @@ def test_efforts_along_passive_axes_are_dropped_and_named():
     asking(end, np.full(6, 2.0)).apply(1.0, DT)
     np.testing.assert_array_equal(end.contribution.wrench, [2.0, 0.0, 2.0, 2.0, 2.0, 0.0])
     assert end.energy == pytest.approx(-8.0 * DT)
-    assert end.dropped == "the leader is passive in y, rz: efforts there are dropped"
+    assert end.dropped == "the leader has no motor along y and about z: the law cannot act there"
     assert end_with().dropped == ""
 
 

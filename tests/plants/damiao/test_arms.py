@@ -10,7 +10,8 @@ import pytest
 from farhand.errors import FarhandError, Mismatch
 from farhand.plants.damiao.arms import KNOWN, load_arm
 from farhand.plants.damiao.driver import DamiaoDriver
-from farhand.plants.damiao.simulated import SimulatedArm
+from farhand.plants.damiao.plant import DamiaoPlant
+from farhand.plants.damiao.simulated import SimulatedCanArm
 from farhand.plants.damiao.wires import VirtualWire
 from farhand.robots import load_robot
 
@@ -38,6 +39,12 @@ def test_an_openarm_opens_its_gripper_by_44_mm_in_a_sixth_of_a_turn() -> None:
         (ONE + "ratio = 0\n", "would turn nothing"),
         (ONE + "sing = -1\n", "sing"),
         (ONE + "limits = [1.0, -1.0]\n", "[smallest, largest]"),
+        (ONE + 'limits = ["a", "b"]\n', "limits of motor joint1 of arm.toml must be 2 numbers"),
+        (ONE + "limits = [-inf, inf]\n", "must be finite"),
+        (ONE.replace("id = 1", "id = 1.5"), "must be a whole number, not 1.5"),
+        (ONE + "ratio = 1e-300\n", "would turn nothing"),
+        ("rate = nan\n" + ONE, "rate of arm.toml must be a number"),
+        (ONE.replace('robot = "openarm"', ""), "arm.toml has no robot"),
         (ONE + '[[motor]]\njoint = "joint2"\nid = 0x11\nmodel = "DM8009"\n', "is also of joint1"),
         ("timeout = 0.0\n" + ONE, "timeout"),
         ("hold_kp = [1.0, 2.0]\n" + ONE, "hold_kp needs 1 numbers"),
@@ -60,11 +67,19 @@ def test_a_file_for_another_robot_is_refused(tmp_path: Path) -> None:
         load_arm("openarms")
 
 
+def test_a_file_in_the_address_names_the_robot() -> None:
+    """Else it is the one of the role."""
+    folder = Path(__file__).parents[3] / "examples" / "yam"
+    address = f"socketcan:can0:{folder / 'motors.toml'}"
+    assert DamiaoPlant.robot_at(address, "leader") == str(folder / "yam.xml")
+    assert DamiaoPlant.robot_at("socketcan:can0", "follower") == "openarm"
+
+
 def test_another_arm_is_a_toml_file_and_moves_as_told() -> None:
     """A YAM: six other motors, on a robot whose file is beside that of its motors."""
     folder = Path(__file__).parents[3] / "examples" / "yam"
     motors = load_arm(str(folder / "motors.toml"))
-    arm = SimulatedArm(motors)
+    arm = SimulatedCanArm(motors)
     driver = DamiaoDriver(motors, load_robot(str(folder / "yam.xml")), VirtualWire(arm, fd=False))
     driver.connect()
     driver.enable()

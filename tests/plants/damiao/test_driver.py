@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.errors import FileError, Mismatch
+from farhand.errors import FileError, LinkError, Mismatch
 from farhand.plants.damiao.arms import load_arm
 from farhand.plants.damiao.driver import DamiaoDriver
-from farhand.plants.damiao.frames import Register, Status
+from farhand.plants.damiao.frames import MotorRegister, Status
 from farhand.plants.damiao.line import CanFrame
-from farhand.plants.damiao.simulated import Drive, MotorFaults, SimulatedArm
+from farhand.plants.damiao.simulated import Drive, MotorFaults, SimulatedCanArm
 from farhand.plants.damiao.wires import VirtualWire
 from farhand.robots import load_robot
 from farhand.spatial import Array
@@ -29,7 +29,9 @@ class Bench:
     """A driver and a simulated arm in virtual time, the arm floating under its own weight."""
 
     def __init__(self, kind: str = "none", motor: int = 3, fd: bool = True) -> None:
-        self.arm = SimulatedArm(ARM, drive=Drive(rate=1000.0), faults=MotorFaults(kind, motor, 1e6))
+        self.arm = SimulatedCanArm(
+            ARM, drive=Drive(rate=1000.0), faults=MotorFaults(kind, motor, 1e6)
+        )
         self.model = Arm.of(ROBOT)
         self.driver = DamiaoDriver(ARM, ROBOT, VirtualWire(self.arm, fd), self.weight)
         self.driver.connect()
@@ -164,13 +166,30 @@ def test_a_motor_that_may_be_two_is_only_damped() -> None:
     assert bench.arm.motors[2].command.kp == pytest.approx(50.0, abs=0.2)
 
 
+class Pausing(VirtualWire):
+    """An interface whose machine pauses just when the driver looks for answers that come late."""
+
+    def receive(self, timeout: float) -> CanFrame | None:
+        """Nothing within 2 ms, though it will come."""
+        return None if timeout == 0.002 else super().receive(timeout)
+
+
+def test_late_answers_to_switching_on_are_not_of_a_second_motor() -> None:
+    """They are counted as answers to what was asked."""
+    bench = Bench()
+    bench.driver.wire = Pausing(bench.arm)
+    bench.driver.enable()
+    bench.run(0.02)
+    assert bench.driver.fault is None
+
+
 def test_after_bus_off_the_motors_damp_at_their_own_time_out() -> None:
     """100 ms after the last frame; from then on the arm sinks slowly."""
     bench = Bench("bus-off")
     bench.run(START + 0.15)
     assert bench.arm.host.off
     assert {motor.status for motor in bench.arm.motors} == {Status.LOST_COMMUNICATION}
-    assert {motor.registers[Register.TIMEOUT] for motor in bench.arm.motors} == {2000}
+    assert {motor.registers[MotorRegister.TIMEOUT] for motor in bench.arm.motors} == {2000}
 
 
 def test_noise_on_the_bus_is_no_fault() -> None:
@@ -228,26 +247,91 @@ def test_a_torque_that_is_not_a_number_is_not_sent() -> None:
     assert {motor.command.kp > 0.0 for motor in bench.arm.motors} == {True}
 
 
+def test_a_joint_that_is_pushed_beyond_its_limits_is_found_in_the_cycle_that_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tenth of its range beyond; from then on its motor holds by itself."""
+    home, motors = ROBOT.home[2], list(ARM.motors)
+    motors[2] = replace(motors[2], limits=(home - 0.2, home + 0.2))
+    monkeypatch.setattr(f"{__name__}.ARM", replace(ARM, motors=tuple(motors)))
+    bench = Bench()
+    bench.arm.push[2] = 3.0
+    while bench.driver.fault is None and bench.arm.q[2] < home + 0.4:
+        bench.run(1e-9 * PERIOD_NS)
+    assert bench.driver.fault is not None and "joint3 is at 0.2" in bench.driver.fault
+    assert 0.24 <= bench.arm.q[2] - home < 0.24 + 2.0 * PERIOD_NS * 1e-9 * bench.arm.v[2] + 1e-3
+    bench.run(2e-9 * PERIOD_NS)
+    assert bench.arm.motors[2].command.kp == pytest.approx(ARM.motors[2].hold_kp, abs=0.2)
+
+
 def test_an_arm_that_does_not_fit_its_file_is_refused() -> None:
     """A motor that is missing, of another model, or whose joint cannot be where it is."""
-    arm = SimulatedArm(ARM, drive=Drive(rate=1000.0), faults=MotorFaults("silent", 5))
+    arm = SimulatedCanArm(ARM, drive=Drive(rate=1000.0), faults=MotorFaults("silent", 5))
     arm.advance(2_000_000)
     with pytest.raises(FileError, match=r"no answer from motor 0x5 \(joint5\)"):
         DamiaoDriver(ARM, ROBOT, VirtualWire(arm)).connect()
 
-    arm = SimulatedArm(ARM, drive=Drive(rate=1000.0), faults=MotorFaults("wrong-id", 3))
+    arm = SimulatedCanArm(ARM, drive=Drive(rate=1000.0), faults=MotorFaults("wrong-id", 3))
     arm.advance(2_000_000)
     with pytest.raises(FileError, match="motor 0x3 answers with 0x14: correct its register 7"):
         DamiaoDriver(ARM, ROBOT, VirtualWire(arm)).connect()
 
-    arm = SimulatedArm(ARM, drive=Drive(rate=1000.0))
-    arm.motors[3].registers[Register.VELOCITY_RANGE] = 8.0
+    arm = SimulatedCanArm(ARM, drive=Drive(rate=1000.0))
+    arm.motors[3].registers[MotorRegister.VELOCITY_RANGE] = 8.0
     with pytest.raises(Mismatch, match=r"joint4\) maps its velocity to ±8, a DM4340 to ±10"):
         DamiaoDriver(ARM, ROBOT, VirtualWire(arm)).connect()
 
-    arm = SimulatedArm(ARM, drive=Drive(rate=1000.0))
+    arm = SimulatedCanArm(ARM, drive=Drive(rate=1000.0))
     motors = list(ARM.motors)
     motors[3] = replace(motors[3], ratio=-1.0)
     turned = replace(ARM, motors=tuple(motors))
     with pytest.raises(Mismatch, match=r"joint4 is at -1\.6.., outside .*correct its zero"):
         DamiaoDriver(turned, ROBOT, VirtualWire(arm)).connect()
+
+
+class Deaf(VirtualWire):
+    """An interface on which one register of motor 5 cannot be read or written."""
+
+    register = MotorRegister.TORQUE_RANGE
+
+    def send(self, *sent: CanFrame) -> None:
+        """All frames but those about the register."""
+        super().send(*(one for one in sent if one.data[:1] + one.data[3:4] != self.about))
+
+    @property
+    def about(self) -> bytes:
+        """How its frames begin and go on after the action."""
+        return bytes((5, self.register))
+
+
+@pytest.mark.parametrize(
+    ("register", "says"),
+    [
+        (MotorRegister.TORQUE_RANGE, r"motor 0x5 \(joint5\) does not tell its torque range"),
+        (MotorRegister.TIMEOUT, r"motor 0x5 \(joint5\) does not take 2000 as its timeout"),
+    ],
+)
+def test_a_motor_whose_range_or_time_out_is_not_sure_is_refused(
+    register: MotorRegister, says: str
+) -> None:
+    """Without its time-out it would push on after the last command."""
+    wire = Deaf(SimulatedCanArm(ARM, drive=Drive(rate=1000.0)))
+    wire.register = register
+    with pytest.raises(FileError, match=says):
+        DamiaoDriver(ARM, ROBOT, wire).connect()
+
+
+class Unplugged(VirtualWire):
+    """An interface that is not there any more."""
+
+    def receive(self, timeout: float) -> CanFrame | None:
+        """Never anything."""
+        raise LinkError("the CAN interface receives nothing: unplugged")
+
+
+def test_an_interface_that_is_unplugged_between_two_cycles_is_a_fault() -> None:
+    """And not an error that ends the thread of the driver, so that a reset can say why it fails."""
+    bench = Bench()
+    bench.driver.wire = Unplugged(bench.arm)
+    bench.driver.cycle(None, 0.004)
+    assert bench.driver.fault == "the CAN interface receives nothing: unplugged"

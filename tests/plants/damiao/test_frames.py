@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from farhand.errors import BadValue, LinkError, UnknownName
 from farhand.plants.damiao import frames
-from farhand.plants.damiao.frames import Mit, Order, Register, State, Status
+from farhand.plants.damiao.frames import Mit, MotorRegister, MotorState, Order, Status
 
 number = st.floats(-60.0, 60.0)
 MODEL = st.sampled_from(sorted(frames.models()))
@@ -34,7 +34,7 @@ def test_mit_commands_have_the_bytes_that_another_client_sends(
 
 def test_an_answer_has_the_bytes_of_the_table() -> None:
     """Id 3, enabled, 1 rad, -2 rad/s, 5 N·m on a DM8009, drive at 41 °C, motor at 52 °C."""
-    state = State(3, Status.ENABLED, 1.0, -2.0, 5.0, 41, 52)
+    state = MotorState(3, Status.ENABLED, 1.0, -2.0, 5.0, 41, 52)
     # 35389 = 13.5/25·65535, 1956 = 43/90·4095, 2237 = 59/108·4095, all cut
     expected = bytes(
         [0x13, 35388 >> 8, 35388 & 255, 1956 >> 4, (1956 & 15) << 4 | 2237 >> 8, 2237 & 255, 41, 52]
@@ -86,10 +86,12 @@ def test_orders_and_registers_have_the_bytes_of_the_manual() -> None:
     for order, last in ((Order.ENABLE, 0xFC), (Order.DISABLE, 0xFD), (Order.ZERO, 0xFE)):
         assert frames.encode_order(order) == bytes([255] * 7 + [last])
         assert frames.decode_order(frames.encode_order(order)) is order
-    read = frames.encode_register(2, frames.READ, Register.MODE)
+    read = frames.encode_register(2, frames.READ, MotorRegister.MODE)
     assert read.hex() == "0200330a00000000"
-    assert frames.encode_register(2, frames.WRITE, Register.MODE, 1).hex() == "0200550a01000000"
-    assert frames.encode_register(2, frames.WRITE, Register.VELOCITY_RANGE, 45.0).hex() == (
+    assert (
+        frames.encode_register(2, frames.WRITE, MotorRegister.MODE, 1).hex() == "0200550a01000000"
+    )
+    assert frames.encode_register(2, frames.WRITE, MotorRegister.VELOCITY_RANGE, 45.0).hex() == (
         "0200551600003442"
     )
     assert frames.encode_register(2, frames.SAVE, 1, raw=bytes(4)).hex() == "0200aa0100000000"
@@ -114,6 +116,6 @@ def test_a_state_is_not_taken_for_a_register(
 ) -> None:
     """Within 12 rad, which is more than any joint turns."""
     raw = frames.encode_state(
-        State(id, status, min(max(q, -12.0), 12.0), v, torque), frames.model(name)
+        MotorState(id, status, min(max(q, -12.0), 12.0), v, torque), frames.model(name)
     )
     assert not frames.is_register(raw, id)

@@ -17,7 +17,7 @@ from farhand.plants.damiao.arms import load_arm
 from farhand.plants.damiao.frames import Status
 from farhand.plants.damiao.plant import DamiaoPlant
 from farhand.plants.damiao.server import SlcanAdaptor
-from farhand.plants.damiao.simulated import SimulatedArm
+from farhand.plants.damiao.simulated import SimulatedCanArm
 from farhand.plants.damiao.wires import PythonCanWire
 from farhand.robots import Placement, load_robot
 from tests.plants.damiao.test_server import served
@@ -35,7 +35,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def driven(tmp_path: Path) -> Iterator[tuple[DamiaoPlant, SimulatedArm]]:
+def driven(tmp_path: Path) -> Iterator[tuple[DamiaoPlant, SimulatedCanArm]]:
     path = str(tmp_path / "adaptor")
     with served(SlcanAdaptor(path)) as arm:
         plant = DamiaoPlant("follower", PATIENT, PythonCanWire("slcan", path), ROBOT)
@@ -55,7 +55,7 @@ def weight() -> JointTorque:
 
 
 def test_the_plant_holds_drives_and_reports_a_motor_that_gets_too_hot(
-    driven: tuple[DamiaoPlant, SimulatedArm],
+    driven: tuple[DamiaoPlant, SimulatedCanArm],
 ) -> None:
     """Its motors are off before the first command; they hold without one, and after a fault."""
     plant, arm = driven

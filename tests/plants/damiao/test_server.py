@@ -17,19 +17,19 @@ from damiao_motor import DaMiaoController
 from farhand.errors import BadValue, FileError
 from farhand.plants.damiao import frames
 from farhand.plants.damiao.arms import load_arm
-from farhand.plants.damiao.frames import Register
-from farhand.plants.damiao.server import MulticastAdaptor, Server, SlcanAdaptor
-from farhand.plants.damiao.simulated import Drive, SimulatedArm
+from farhand.plants.damiao.frames import MotorRegister
+from farhand.plants.damiao.server import MotorServer, MulticastAdaptor, SlcanAdaptor
+from farhand.plants.damiao.simulated import Drive, SimulatedCanArm
 
 ARM = load_arm("openarm")
 TYPES = ("8009", "8009", "4340", "4340", "4310", "4310", "4310", "4310")
 
 
 @contextmanager
-def served(adaptor: Any) -> Iterator[SimulatedArm]:
+def served(adaptor: Any) -> Iterator[SimulatedCanArm]:
     """An arm on an adaptor, in a thread of its own."""
-    arm = SimulatedArm(ARM, drive=Drive(rate=500.0))
-    server, stopped = Server(arm, adaptor), threading.Event()
+    arm = SimulatedCanArm(ARM, drive=Drive(rate=500.0))
+    server, stopped = MotorServer(arm, adaptor), threading.Event()
     thread = threading.Thread(target=server.run, kwargs={"going": lambda: not stopped.is_set()})
     thread.start()
     try:
@@ -82,7 +82,7 @@ def test_python_can_reads_where_every_joint_is(client: tuple[can.BusABC, Any], f
         state = frames.decode_state(bytes(message.data), motor.ranges)
         assert message.is_fd is fd and state.id == motor.id
         assert state.q == pytest.approx(motor.q, abs=5e-4)
-    asked = frames.encode_register(3, frames.READ, Register.TORQUE_RANGE)
+    asked = frames.encode_register(3, frames.READ, MotorRegister.TORQUE_RANGE)
     message = answer(bus, frames.COMMON, asked, fd, 0x13)
     assert frames.decode_register(bytes(message.data)).value == 28.0
 
@@ -138,7 +138,7 @@ def test_damiao_motor_enables_moves_and_reads_the_motors(tmp_path: Path) -> None
 def test_the_link_to_the_terminal_is_made_and_removed(tmp_path: Path) -> None:
     """A link left behind is replaced; anything else is left alone."""
     path = tmp_path / "adaptor"
-    path.symlink_to("/nowhere")
+    path.symlink_to("/dev/pts/999999")
     adaptor = SlcanAdaptor(str(path))
     assert os.readlink(path).startswith("/dev/pts/") and adaptor.where == str(path)
     adaptor.close()

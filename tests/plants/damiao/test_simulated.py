@@ -9,31 +9,31 @@ from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.plants.damiao import frames
 from farhand.plants.damiao.arms import load_arm
-from farhand.plants.damiao.frames import Mit, Order, Register, State, Status
+from farhand.plants.damiao.frames import Mit, MotorRegister, MotorState, Order, Status
 from farhand.plants.damiao.line import CanFrame
-from farhand.plants.damiao.simulated import Drive, MotorFaults, SimulatedArm
+from farhand.plants.damiao.simulated import Drive, MotorFaults, SimulatedCanArm
 from farhand.plants.damiao.wires import VirtualWire
 
 ARM = load_arm("openarm")
 MS = 1_000_000
 
 
-def simulated(gravity: float = 0.0, **drive: float) -> SimulatedArm:
-    return SimulatedArm(ARM, drive=Drive(rate=1000.0, **drive), gravity=gravity)
+def simulated(gravity: float = 0.0, **drive: float) -> SimulatedCanArm:
+    return SimulatedCanArm(ARM, drive=Drive(rate=1000.0, **drive), gravity=gravity)
 
 
-def ask(arm: SimulatedArm, id: int, data: bytes, fd: bool = True) -> CanFrame | None:
+def ask(arm: SimulatedCanArm, id: int, data: bytes, fd: bool = True) -> CanFrame | None:
     wire = VirtualWire(arm)
     wire.send(CanFrame(id, data, fd))
     return wire.receive(0.005)
 
 
-def order(arm: SimulatedArm, what: Order, *ids: int) -> None:
+def order(arm: SimulatedCanArm, what: Order, *ids: int) -> None:
     for id in ids or range(1, 9):
         ask(arm, id, frames.encode_order(what))
 
 
-def command(arm: SimulatedArm, id: int, mit: Mit) -> State:
+def command(arm: SimulatedCanArm, id: int, mit: Mit) -> MotorState:
     answer = ask(arm, id, frames.encode_mit(mit, arm.motors[id - 1].ranges))
     assert answer is not None and answer.id == id + 0x10
     return frames.decode_state(answer.data, arm.motors[id - 1].ranges)
@@ -112,20 +112,22 @@ def test_zero_moves_the_numbers_and_not_the_motor() -> None:
 def test_registers_are_read_written_and_saved() -> None:
     """The answer repeats the question; a switched-on motor does not save."""
     arm = simulated()
-    read = ask(arm, frames.COMMON, frames.encode_register(4, frames.READ, Register.VELOCITY_RANGE))
+    read = ask(
+        arm, frames.COMMON, frames.encode_register(4, frames.READ, MotorRegister.VELOCITY_RANGE)
+    )
     assert read is not None and frames.decode_register(read.data).value == 10.0
-    write = frames.encode_register(4, frames.WRITE, Register.TIMEOUT, 8000)
+    write = frames.encode_register(4, frames.WRITE, MotorRegister.TIMEOUT, 8000)
     echo = ask(arm, frames.COMMON, write)
     assert echo is not None and echo.data == write
-    assert arm.motors[3].registers[Register.TIMEOUT] == 8000
-    assert arm.motors[3].saved[Register.TIMEOUT] == 2000
+    assert arm.motors[3].registers[MotorRegister.TIMEOUT] == 8000
+    assert arm.motors[3].saved[MotorRegister.TIMEOUT] == 2000
     save = frames.encode_register(4, frames.SAVE, 1, raw=bytes(4))
     order(arm, Order.ENABLE, 4)
     ask(arm, frames.COMMON, save)
-    assert arm.motors[3].saved[Register.TIMEOUT] == 2000
+    assert arm.motors[3].saved[MotorRegister.TIMEOUT] == 2000
     order(arm, Order.DISABLE, 4)
     ask(arm, frames.COMMON, save)
-    assert arm.motors[3].saved[Register.TIMEOUT] == 8000
+    assert arm.motors[3].saved[MotorRegister.TIMEOUT] == 8000
 
 
 def test_a_motor_decodes_with_the_range_in_its_own_registers() -> None:
@@ -150,7 +152,7 @@ def test_a_motor_without_frames_damps_after_its_time_out_until_it_is_cleared(
     arm = simulated(gravity=9.81)
     units = round(timeout / frames.TIMEOUT_UNIT)
     for id in range(1, 9):
-        write = frames.encode_register(id, frames.WRITE, Register.TIMEOUT, units)
+        write = frames.encode_register(id, frames.WRITE, MotorRegister.TIMEOUT, units)
         ask(arm, frames.COMMON, write)
     order(arm, Order.ENABLE)
     command(arm, 2, Mit(kp=100.0))
@@ -176,7 +178,7 @@ def test_a_motor_without_frames_damps_after_its_time_out_until_it_is_cleared(
 def test_a_motor_heats_with_the_square_of_its_torque_and_switches_off_too_hot() -> None:
     """Held at full torque it goes by heating/heating_time per second at first."""
     arm = simulated(heating=300.0, heating_time=1.0)
-    ask(arm, frames.COMMON, frames.encode_register(1, frames.WRITE, Register.TIMEOUT, 0))
+    ask(arm, frames.COMMON, frames.encode_register(1, frames.WRITE, MotorRegister.TIMEOUT, 0))
     order(arm, Order.ENABLE)
     command(arm, 1, Mit(torque=27.0))
     arm.advance(arm.now_ns + 20 * MS)
@@ -199,4 +201,4 @@ def test_the_arm_rests_until_its_motors_are_on() -> None:
 
 def test_a_fault_of_a_motor_that_is_not_there_is_refused() -> None:
     with pytest.raises(BadValue, match="motors 1 to 7"):
-        SimulatedArm(ARM, faults=MotorFaults("wrong-id", 8))
+        SimulatedCanArm(ARM, faults=MotorFaults("wrong-id", 8))

@@ -13,7 +13,7 @@ from farhand.plants.damiao.arms import load_arm
 from farhand.plants.damiao.driver import DamiaoDriver
 from farhand.plants.damiao.line import CanFrame
 from farhand.plants.damiao.server import MulticastAdaptor, SlcanAdaptor
-from farhand.plants.damiao.simulated import Drive, SimulatedArm
+from farhand.plants.damiao.simulated import Drive, SimulatedCanArm
 from farhand.plants.damiao.slcan import SlcanWire, decode_line, encode_line
 from farhand.plants.damiao.wires import PythonCanWire, VirtualWire
 from farhand.robots import load_robot
@@ -57,6 +57,8 @@ def test_lines_of_an_adaptor() -> None:
 def test_a_port_that_is_none_and_a_bit_rate_that_no_adaptor_has(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot open the CAN bus slcan:"):
         SlcanWire(str(tmp_path / "nothing"))
+    with pytest.raises(BadValue, match="write the port's baud rate after @"):
+        SlcanWire("/dev/null@fast")
     with pytest.raises(BadValue, match="no bit rate of 300000"):
         SlcanWire("/dev/null", 300_000)
 
@@ -80,7 +82,7 @@ def test_arms_in_two_groups_do_not_hear_each_other() -> None:
 @pytest.mark.parametrize(("host", "least", "most"), [(0.0, 1.9e-3, 2.0e-3), (3e-4, 4e-3, 6e-3)])
 def test_the_driver_measures_how_long_its_bus_takes(host: float, least: float, most: float) -> None:
     """Bits on a fast machine; the program's time per frame on a slow one."""
-    arm = SimulatedArm(load_arm("openarm"), drive=Drive(rate=1000.0))
+    arm = SimulatedCanArm(load_arm("openarm"), drive=Drive(rate=1000.0))
     driver = DamiaoDriver(arm.arm, load_robot("openarm"), VirtualWire(arm, fd=False, host=host))
     assert least < driver.measure_cycle() < most
     assert driver.fault is None

@@ -12,7 +12,7 @@ from farhand.plants.franka.plant import FrankaPlant, FrankaSettings
 from farhand.robots import load_robot
 
 ROBOT = load_robot("fr3-arm")
-GOOD_LINK = LinkCheck(1000.0, 1e-4, 1e-4, 1.0, 0, 0)
+GOOD_LINK = LinkCheck(1000.0, 1e-4, 1e-4, 3e-3, 1.0, 0, 0)
 GOOD_MODEL = ModelCheck(100, 0.01, 0.01, 0.1, 0.1, 1e-6)
 
 
@@ -48,9 +48,11 @@ def test_dry_friction_is_found_by_a_short_motion(monkeypatch) -> None:
 
     monkeypatch.setenv("PYTHONPATH", STAND_IN)
     monkeypatch.setattr(check, "STROKE_RAD", 0.02)
-    plant = FrankaPlant("check", "arm,friction=0.3", ROBOT, settings=FrankaSettings(patience=0.5))
+    plant = FrankaPlant(
+        "check", "arm,friction=0.3", ROBOT, settings=FrankaSettings(patience=0.5, most_delay=1.0)
+    )
     try:
-        springs = check.Springs(plant, ROBOT)
+        springs = check.SpringHold(plant, ROBOT)
         springs.follow(0, 0.0, 0.3)
         found = check.measure_friction(springs, ROBOT)
         away = plant.read(0).q - springs.start
@@ -67,8 +69,8 @@ def test_a_law_is_judged_by_what_it_needs() -> None:
     assert (sticky["position-position"], sticky["four-channel-sensorless"]) == ("ok", "no")
     wrong = judge(GOOD_LINK, ModelCheck(100, 0.2, 0.1, 0.1, 0.1, 1e-6), 1.0)
     assert (wrong["position-force"], wrong["four-channel-sensorless"]) == ("ok", "marginal")
-    slow = judge(LinkCheck(1000.0, 1e-4, 1e-3, 1.0, 0, 0), GOOD_MODEL, 1.0)
-    lossy = judge(LinkCheck(1000.0, 1e-4, 1e-4, 0.7, 0, 0), GOOD_MODEL, 1.0)
+    slow = judge(LinkCheck(1000.0, 1e-4, 1e-3, 3e-3, 1.0, 0, 0), GOOD_MODEL, 1.0)
+    lossy = judge(LinkCheck(1000.0, 1e-4, 1e-4, 3e-3, 0.7, 0, 0), GOOD_MODEL, 1.0)
     assert set(slow.values()) == set(lossy.values()) == {"no"}
 
 

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 from farhand.errors import FileError, Mismatch
+from farhand.loop.clock import WallClock
 from farhand.plants import Brake, JointTorque
-from farhand.plants.franka.plant import FrankaPlant, FrankaSettings
-from farhand.plants.franka.worker import DRIVING, WATCHING
+from farhand.plants.franka.plant import FrankaPlant, FrankaSettings, reason
+from farhand.plants.franka.worker import DRIVING, STATE, WATCHING
 from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand.safety import Guard
@@ -43,7 +44,7 @@ def opened() -> Iterator[Callable[..., FrankaPlant]]:
 
     def open_one(faults: str = "", robot: str = "fr3-arm", **settings: object) -> FrankaPlant:
         # a test machine may be busy
-        chosen = FrankaSettings(**{"patience": 0.2, **settings})
+        chosen = FrankaSettings(**{"patience": 0.2, "most_delay": 1.0, **settings})
         plants.append(FrankaPlant("leader", f"arm{faults}", load_robot(robot), settings=chosen))
         return plants[-1]
 
@@ -91,6 +92,29 @@ def test_torques_move_the_arm_within_their_rate_and_its_own_weight_is_not_sent(o
     assert plant._state["cycles"] > 500
     # three cycles from a measurement to the torque that answers
     assert 0.003 <= plant.loop_delay < 0.006
+
+
+def test_the_delay_of_the_loop_is_measured_while_it_runs_and_too_long_a_one_stops_it(
+    opened,
+) -> None:
+    """A tick that answers old states is no fault of the link: commands come in time."""
+    plant = opened()
+    drive(plant, 0.6, target=0.1)
+    before = plant._state["delay"]
+    assert before > 0.001 and plant.fault is None
+    # from now on every torque answers the state of 200 ticks ago
+    newest, old = plant._served.newest, []
+
+    def late() -> object:
+        old.append(newest())
+        return old[max(0, len(old) - 200)]
+
+    plant._served.newest = late
+    plant.settings.most_delay = before + 0.1
+    drive(plant, 3.0, target=0.1, until_fault=True)
+    assert f"limit {1e3 * (before + 0.1):g} ms (plant.most_delay): this machine" in plant.fault
+    plant._served.newest = newest
+    assert abs(plant.read(0).v[0]) < STILL and plant._state["success"] == 1.0
 
 
 def test_what_the_motors_did_is_told_with_the_weight(opened) -> None:
@@ -308,6 +332,31 @@ def test_a_model_with_a_hand_needs_one(opened, monkeypatch) -> None:
         opened(robot="fr3")
 
 
+def test_a_machine_that_does_not_hold_the_rate_stops_both_arms_and_they_are_held() -> None:
+    """Every tick takes three periods while the leader is pushed."""
+    settings = [("rig.leader_plant", "franka:arm,push=0.3"), ("rig.follower_plant", "franka:arm")]
+    settings += [(f"{side}.guard.stale", 1.0) for side in ("leader", "follower")]
+    settings += [(f"{side}.plant.patience", 1.0) for side in ("leader", "follower")]
+    settings += [(f"{side}.plant.most_delay", 1.0) for side in ("leader", "follower")]
+    options = Options(
+        law="position-position", scenario="rest", clock=WallClock(), settings=settings
+    )
+    rig = build_rig("pair", options)
+    try:
+        rig.session.add(lambda now_ns: time.sleep(0.003))
+        rig.session.run(3.0)
+        found = {record.where: record.trip for record in rig.session.trips}
+        assert {found[side].kind for side in ("leader", "follower")} == {"overrun"}
+        reason = found["leader"].reason
+        assert "ticks began more than" in reason and "\n" not in reason
+        for station in rig.session.stations:
+            state = station.plant.plant._state
+            assert state["phase"] == WATCHING and np.abs(state["v"]).max() < STILL
+            assert station.plant.fault is None
+    finally:
+        rig.close()
+
+
 @pytest.mark.parametrize("space", ["joints", "tool"])
 def test_a_pair_of_franka_arms_runs_in_one_line(space) -> None:
     """The leader is pushed, the follower follows; torque has no friction help of ours."""
@@ -326,3 +375,10 @@ def test_a_pair_of_franka_arms_runs_in_one_line(space) -> None:
         assert moved[0] > 0.05 and 0.2 * moved[0] < moved[1] < 1.5 * moved[0]
     finally:
         rig.close()
+
+
+def test_a_reason_that_is_cut_within_a_letter_does_not_end_the_loop():
+    """The client's text may have any letters, and the memory for it ends somewhere."""
+    state = np.zeros(1, STATE)[0]
+    state["text"] = b"x" + ("\u00e9" * 400).encode()[:509]
+    assert reason(state) == "x" + "\u00e9" * 254

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.plants.servo_arm.description import load_arm
-from farhand.plants.servo_arm.simulated_arm import BusFaults, SimulatedArm, SimulatedServoBus
+from farhand.plants.servo_arm.simulated_arm import ArmBusFaults, SimulatedArm, SimulatedServoBus
 
 
 class InstantPort:
@@ -25,8 +25,7 @@ class InstantPort:
         self.left.clear()
 
     def writePort(self, packet):
-        for _, answers in self.bus.feed(bytes(packet), self.bus.arm.world.now_ns):
-            self.left += b"".join(answers)
+        self.left += b"".join(self.bus.feed(bytes(packet), self.bus.arm.world.now_ns))
         return len(packet)
 
     def readPort(self, length):
@@ -52,6 +51,6 @@ def bus_of():
 
     def make(name: str, **faults) -> SimulatedServoBus:
         arm = SimulatedArm(load_arm(name), np.random.default_rng(1))
-        return SimulatedServoBus(arm, BusFaults(**faults), np.random.default_rng(2))
+        return SimulatedServoBus(arm, ArmBusFaults(**faults), np.random.default_rng(2))
 
     return make

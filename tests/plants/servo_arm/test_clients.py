@@ -219,6 +219,46 @@ def test_dynamixel_group_reads_and_writes(dynamixel, fast):
     assert many.getData(2, 84, 2) == 100
 
 
+@pytest.mark.parametrize("sdk, name", [(scs, "so101"), (dxl, "koch")])
+def test_no_instruction_of_a_client_is_left_out(bus_of, sdk, name):
+    """Every number of an instruction that a client has is sent by its own calls and understood."""
+    bus, heard = bus_of(name), []
+    answer = bus.answer
+    bus.answer = lambda packet, now_ns: (heard.append(packet.code), answer(packet, now_ns))[1]
+    port, handler = InstantPort(bus), sdk.PacketHandler(0 if sdk is scs else 2.0)
+    at, size = (GOAL, 2) if sdk is scs else (DXL_GOAL, 4)
+    goal = list((2050).to_bytes(size, "little"))
+
+    def sent(result):
+        port.is_using = False
+        assert result == 0
+
+    assert handler.ping(port, 1)[1:] == (0, 0)
+    sent(handler.readTx(port, 1, at, size))
+    assert handler.readRx(port, 1, size)[1:] == (0, 0)
+    for write in (handler.writeTxOnly, handler.regWriteTxOnly):
+        sent(write(port, 1, at, size, goal))
+    assert handler.writeTxRx(port, 1, at, size, goal) == (0, 0)
+    sent(handler.action(port, sdk.BROADCAST_ID))
+    area = [at, size] if sdk is scs else [at, 0, size, 0]
+    assert len(area) == 2 * bus.protocol.address_bytes
+    sent(handler.syncWriteTxOnly(port, at, size, [1, *goal], 1 + size))
+    if sdk is scs:
+        sent(handler.syncReadTx(port, at, size, [1, 2], 2))
+        assert handler.readRx(port, 1, size)[:2] == (goal, 0)
+    else:
+        sent(handler.bulkWriteTxOnly(port, [1, *area, *goal], 5 + size))
+        for fast in (False, True):
+            sent(handler.syncReadTx(port, at, size, [1, 2], 2, fast))
+            sent(handler.bulkReadTx(port, [1, *area], 5, fast))
+        port.clearPort()
+        assert handler.clearMultiTurn(port, 1) == (0, 0)
+        assert handler.reboot(port, 2) == (0, 0)
+        assert handler.factoryReset(port, 1, 2) == (0, 0)
+    known = {value for key, value in vars(sdk).items() if key.startswith("INST_")}
+    assert set(heard) == known - {0x55} and len(known) >= 7
+
+
 def test_a_shadow_obeys_its_secondary_id_and_is_silent(bus_of):
     """The second servo of an ALOHA arm's shoulder, with the ids that Interbotix publishes."""
     bus = bus_of("vx300s")

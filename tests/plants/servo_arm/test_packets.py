@@ -18,13 +18,14 @@ from farhand.plants.servo_arm.packets import (
     CLEAR_TURNS,
     CONTROL_BACKUP,
     DYNAMIXEL,
+    FAST_BULK_READ,
     FAST_SYNC_READ,
     FEETECH,
     REBOOT,
     REG_WRITE,
     RESET,
-    Packet,
-    Splitter,
+    PacketSplitter,
+    ServoPacket,
 )
 
 GOAL = bytes.fromhex("0008 0000 E803")
@@ -44,6 +45,9 @@ FEETECH_MANUAL = {
     "FF FF 01 0A 00 00 08 00 00 00 00 79 1E 55": FEETECH.status(
         1, 0, bytes.fromhex("00080000 0000791E")
     ),
+    "FF FF 02 0A 00 FF 07 00 00 00 00 77 23 53": FEETECH.status(
+        2, 0, bytes.fromhex("FF070000 00007723")
+    ),
     "FF FF 01 02 0A F2": FEETECH.instruction(1, CLEAR_TURNS),
     "FF FF 01 02 0B F1": FEETECH.instruction(1, CALIBRATE),
     "FF FF 01 04 0B 00 04 EB": FEETECH.instruction(1, CALIBRATE, b"\0\4"),
@@ -51,15 +55,16 @@ FEETECH_MANUAL = {
     "FF FF 01 02 09 F3": FEETECH.instruction(1, BACKUP),
     "FF FF 01 02 08 F4": FEETECH.instruction(1, REBOOT),
 }
-"""All examples of Feetech's "Communication Protocol User Manual" of its magnetic encoder servos,
-sections 4.1 to 4.12, one where several differ by the id; compared by eye with a public
-English translation.
+"""All examples of Feetech's "Servo SCS Communication Protocol" for its magnetic
+encoder servos, sections 4.1 to 4.12, one where several differ by the id; compared with a public
+English transcription of that document.
 """
 
 DYNAMIXEL_MANUAL = {
     "FF FF FD 00 01 03 00 01 19 4E": DYNAMIXEL.ping(1),
     "FF FF FD 00 FE 03 00 01 31 42": DYNAMIXEL.ping(),
     "FF FF FD 00 01 07 00 55 00 06 04 26 65 5D": DYNAMIXEL.status(1, 0, b"\x06\x04\x26"),
+    "FF FF FD 00 02 07 00 55 00 06 04 26 6F 6D": DYNAMIXEL.status(2, 0, b"\x06\x04\x26"),
     "FF FF FD 00 01 07 00 02 84 00 04 00 1D 15": DYNAMIXEL.read(1, 132, 4),
     "FF FF FD 00 01 08 00 55 00 A6 00 00 00 8C C0": DYNAMIXEL.status(1, 0, b"\xa6\0\0\0"),
     "FF FF FD 00 01 09 00 03 74 00 00 02 00 00 CA 89": DYNAMIXEL.write(1, 116, b"\0\2\0\0"),
@@ -82,21 +87,44 @@ DYNAMIXEL_MANUAL = {
     ),
     "FF FF FD 00 FE 19 00 55 00 03 A6 00 00 00 84 08 00 07 1F 08 00 00 16 CA "
     "00 04 FF 03 00 00 D1 9E": DYNAMIXEL.fast_status(
-        [Packet(3, 0, b"\xa6\0\0\0"), Packet(7, 0, b"\x1f\x08\0\0"), Packet(4, 0, b"\xff\3\0\0")]
+        [
+            ServoPacket(3, 0, b"\xa6\0\0\0"),
+            ServoPacket(7, 0, b"\x1f\x08\0\0"),
+            ServoPacket(4, 0, b"\xff\3\0\0"),
+        ]
     ),
     "FF FF FD 00 01 08 00 20 01 43 54 52 4C 16 F5": DYNAMIXEL.instruction(
         1, CONTROL_BACKUP, bytes.fromhex("014354524C")
     ),
+    "FF FF FD 00 01 08 00 20 02 43 54 52 4C 9E F5": DYNAMIXEL.instruction(
+        1, CONTROL_BACKUP, bytes.fromhex("024354524C")
+    ),
+    "FF FF FD 00 02 08 00 55 00 1F 08 00 00 BA BE": DYNAMIXEL.status(2, 0, b"\x1f\x08\0\0"),
     "FF FF FD 00 01 06 00 55 00 77 00 C3 69": DYNAMIXEL.status(1, 0, b"\x77\0"),
+    "FF FF FD 00 02 05 00 55 00 24 8B A9": DYNAMIXEL.status(2, 0, b"\x24"),
     "FF FF FD 00 FE 0D 00 92 01 90 00 02 00 02 92 00 01 00 1A 05": DYNAMIXEL.instruction(
         BROADCAST, BULK_READ, bytes.fromhex("0190000200 0292000100")
     ),
     "FF FF FD 00 FE 10 00 93 01 20 00 02 00 A0 00 02 1F 00 01 00 50 B7 68": DYNAMIXEL.instruction(
         BROADCAST, BULK_WRITE, bytes.fromhex("0120000200A000 021F00010050")
     ),
+    "FF FF FD 00 FE 12 00 9A 03 84 00 04 00 07 7C 00 02 00 04 92 00 01 00 DA 2D": (
+        DYNAMIXEL.instruction(
+            BROADCAST, FAST_BULK_READ, bytes.fromhex("0384000400 077C000200 0492000100")
+        )
+    ),
+    "FF FF FD 00 FE 14 00 55 00 03 A6 00 00 00 67 A4 00 07 A5 01 24 74 00 04 1F D9 C1": (
+        DYNAMIXEL.fast_status(
+            [
+                ServoPacket(3, 0, b"\xa6\0\0\0"),
+                ServoPacket(7, 0, b"\xa5\x01"),
+                ServoPacket(4, 0, b"\x1f"),
+            ]
+        )
+    ),
 }
-"""Examples of https://emanual.robotis.com/docs/en/dxl/protocol2/ (as of May 2026, 5ac1a6b83 of
-ROBOTIS-GIT/emanual), most of them compared by program, and what makes them here."""
+"""All examples of https://emanual.robotis.com/docs/en/dxl/protocol2/ (as of May 2026, 5ac1a6b83 of
+ROBOTIS-GIT/emanual, docs/en/dxl/protocol2.md), compared by program, and what makes them here."""
 
 
 @pytest.mark.parametrize("manual", [*FEETECH_MANUAL, *DYNAMIXEL_MANUAL])
@@ -119,10 +147,10 @@ def test_packets_come_out_of_any_stream_as_they_went_in(protocol, sent, noise, p
     noise before it ends with a byte that is none.
     """
     stream = noise.replace(b"\xff", b"\x7f") + b"".join(protocol.status(*row) for row in sent)
-    splitter, found = Splitter(protocol, statuses=True), []
+    splitter, found = PacketSplitter(protocol, statuses=True), []
     for start in range(0, len(stream), piece):
         found += splitter.feed(stream[start : start + piece])
-    assert found == [Packet(*row) for row in sent]
+    assert found == [ServoPacket(*row) for row in sent]
 
 
 @pytest.mark.parametrize("protocol", [FEETECH, DYNAMIXEL])
@@ -132,14 +160,16 @@ def test_a_corrupt_packet_is_counted_and_the_next_one_found(protocol):
     for place in range(len(protocol.header) + 2 + protocol.address_bytes, len(good)):
         bad = bytearray(good)
         bad[place] ^= 0x10
-        splitter = Splitter(protocol, statuses=True)
-        assert splitter.feed(bytes(bad) + good) == [Packet(3, 0, b"\x12\x34")]
+        splitter = PacketSplitter(protocol, statuses=True)
+        assert splitter.feed(bytes(bad) + good) == [ServoPacket(3, 0, b"\x12\x34")]
         assert splitter.corrupt == 1
 
 
 def test_a_fast_answer_has_a_checksum_behind_every_servo():
     """Each is the CRC of everything before it."""
-    raw = DYNAMIXEL.fast_status([Packet(3, 0, b"\xa6\0\0\0"), Packet(7, 0x80, b"\x1f\x08\0\0")])
+    raw = DYNAMIXEL.fast_status(
+        [ServoPacket(3, 0, b"\xa6\0\0\0"), ServoPacket(7, 0x80, b"\x1f\x08\0\0")]
+    )
     assert raw[:10].hex(" ") == "ff ff fd 00 fe 11 00 55 00 03"
     for end in (14, 22):
         assert packets.crc16(raw[:end]) == int.from_bytes(raw[end : end + 2], "little")

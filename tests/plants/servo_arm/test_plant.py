@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import time
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,11 +14,13 @@ import pytest
 
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.plants import Brake, JointTorque
+from farhand.plants.servo_arm.bus import ServoBus
 from farhand.plants.servo_arm.calibration import Calibration
 from farhand.plants.servo_arm.description import load_arm
+from farhand.plants.servo_arm.packets import WRITE
 from farhand.plants.servo_arm.plant import DynamixelPlant, FeetechPlant
 from farhand.plants.servo_arm.simulated_arm import (
-    BusFaults,
+    ArmBusFaults,
     ServoTerminal,
     SimulatedArm,
     SimulatedServoBus,
@@ -35,7 +40,7 @@ KINDS = {
 def on_a_bus(name, calibrated=True, gravity=9.81, address="", **faults):
     """An arm on its terminal, the plant that drives it, and the bus."""
     arm = SimulatedArm(load_arm(name), np.random.default_rng(1), calibrated, gravity)
-    bus = SimulatedServoBus(arm, BusFaults(**faults), np.random.default_rng(2))
+    bus = SimulatedServoBus(arm, ArmBusFaults(**faults), np.random.default_rng(2))
     with ServoTerminal(bus) as terminal:
         robot = load_robot(arm.arm.robot)
         plant = KINDS[name].open(
@@ -136,6 +141,31 @@ def test_an_adaptor_that_hears_itself_changes_nothing():
         np.testing.assert_allclose(plant.read(0).q, arm.port.q, atol=5e-3)
 
 
+def test_a_line_that_never_falls_silent_ends_no_exchange_late():
+    """Noise without end from a bus at another speed: no answer, after the usual patience."""
+    _, slave = os.openpty()
+    with ServoBus(os.ttyname(slave), load_arm("so101").family) as bus:
+        until = time.monotonic() + 5.0
+
+        def noise(_):
+            assert time.monotonic() < until, "it listens to noise for ever"
+            return b"\x81\xff\x05"
+
+        bus._receive = noise
+        assert not bus.ping(1) and bus.missed == 1
+
+
+def test_a_pause_does_not_make_the_bus_wait_long_for_what_is_lost():
+    """An answer is read 0.3 s late; two lost ones after it must not be a sample that is too old."""
+    arm = SimulatedArm(load_arm("so101"), np.random.default_rng(1))
+    with ServoTerminal(SimulatedServoBus(arm)) as terminal:
+        with ServoBus(terminal.path, arm.arm.family) as bus:
+            bus.begin(bus.protocol.ping(1))
+            time.sleep(0.3)
+            assert set(bus.finish([1])) == {1}
+            assert 2.0 * bus.patience < 0.05
+
+
 def test_unplugged_it_says_so():
     """The samples get old, and the fault names the port."""
     with on_a_bus("so101") as (_, plant, terminal, _):
@@ -159,13 +189,20 @@ def test_a_servo_that_restarts_is_a_fault_and_a_reset_brings_it_back():
         assert plant.fault is None
 
 
-def test_an_overload_is_reported_by_name():
-    """With the servo, and what it says."""
-    with on_a_bus("so101", gravity=0.0) as (arm, plant, _, _):
+@pytest.mark.parametrize(
+    ("name", "bit", "says"),
+    [("so101", 32, "overload"), ("so101", 8, "current"), ("koch", 8, "angle sensor")],
+)
+def test_an_alarm_is_reported_by_name(name, bit, says):
+    """With the servo, and what it says: the families do not mean the same by every bit."""
+    with on_a_bus(name, gravity=0.0) as (arm, plant, _, _):
         drive(plant, np.zeros(6), lambda: plant.worker.calls > 5)
-        arm.servos[1]["hardware_error"] = 32
+        servo = arm.servos[1]
+        # not what its own supervision finds
+        servo.supervise = lambda *_: None
+        servo["hardware_error"] = bit
         drive(plant, np.zeros(6), lambda: plant.fault is not None)
-        assert plant.fault.startswith("servo 2 (shoulder_lift)") and "overload" in plant.fault
+        assert plant.fault.startswith("servo 2 (shoulder_lift)") and says in plant.fault
 
 
 def test_without_commands_the_arm_holds_where_it_is():
@@ -185,18 +222,45 @@ def test_a_brake_holds_by_position():
         assert np.abs(arm.port.q - before).max() < 0.1
 
 
-def test_samples_stay_fresh_while_the_servos_are_configured():
-    """A change of state takes many exchanges; the arm is read between one servo and the next."""
+@pytest.mark.parametrize("lost", [0, 2])
+def test_samples_stay_fresh_while_the_servos_are_configured(lost, monkeypatch):
+    """A change of state takes many exchanges; the arm is read between one servo and the next, and
+    after every answer that was lost, here those to the first ``lost`` registers of every servo.
+    """
     arm = SimulatedArm(load_arm("so101"), np.random.default_rng(1))
     plant = VirtualServoPlant("follower", SimulatedServoBus(arm))
-    command, ages = JointTorque(6), []
+    command, ages, tries = JointTorque(6), [], Counter()
     plant.write(command, 0)
-    take = plant._ask
+    take, begin = plant._ask, plant.bus.begin
     plant._ask = lambda *sent: (ages.append(plant._clock() - plant._read_ns.min()), take(*sent))[1]
+
+    def lose(*sent):
+        begin(*sent)
+        tries[sent] += 1
+        if sent[-1][4] == WRITE and tries[sent] == 1 and len(losses[sent[-1][2]]) < lost:
+            losses[sent[-1][2]].append(sent)
+            plant.bus._heard = b""
+
+    losses = defaultdict(list)
+    monkeypatch.setattr(plant.bus, "begin", lose)
     plant.read(1)
-    assert plant._driving == "offset"
+    assert plant._driving == "offset" and plant.fault is None
     # six servos, and the cycle's own reading
-    assert len(ages) == 7 and max(ages) < 30_000_000
+    assert len(ages) == 7 + 6 * lost and max(ages) < 30_000_000
+
+
+def test_a_torque_that_is_not_a_number_is_not_sent():
+    """The arm holds and says why, until it is reset."""
+    arm = SimulatedArm(load_arm("so101"), np.random.default_rng(1))
+    plant = VirtualServoPlant("follower", SimulatedServoBus(arm))
+    command = JointTorque(6)
+    for number, fault in ((0.0, None), (np.nan, "a commanded torque is not a number")):
+        command.value[3] = number
+        plant.write(command, 0)
+        plant.read(plant._line.now_ns - plant._ahead_ns + 50_000_000)
+        assert plant.fault == fault
+    held = [servo["goal_position"] - servo.position for servo in arm.servos]
+    assert np.abs(held).max() < 20 and {servo["torque_enable"] for servo in arm.servos} == {1}
 
 
 def test_a_missing_servo_and_an_uncalibrated_arm_are_refused():
@@ -206,6 +270,7 @@ def test_a_missing_servo_and_an_uncalibrated_arm_are_refused():
     with ServoTerminal(SimulatedServoBus(arm)) as terminal, pytest.raises(FileError) as caught:
         FeetechPlant("a", terminal.path, load_arm("so101"), arm.robot)
     assert "no answer from servo 3 (elbow_flex)" in str(caught.value)
+    assert f"farhand arm find {terminal.path} says who answers" in str(caught.value)
     with pytest.raises(Mismatch, match="not calibrated: run farhand arm calibrate"):
         with on_a_bus("so101", calibrated=False):
             pass
@@ -240,19 +305,70 @@ def test_a_file_that_is_no_calibration_is_refused(tmp_path, content, words):
         Calibration.read(path)
 
 
-def test_a_servo_of_the_scs_series_is_refused_by_name(tmp_path):
-    """Its numbers have the other byte first."""
-    path = tmp_path / "arm.toml"
-    row = '{ joint = "a", id = 1, model = "scs15" }'
-    path.write_text(
-        f'robot = "so101"\nfamily = "feetech"\nbaud = 1000000\nvolts = 6.0\nservos = [{row}]\n'
-    )
-    with pytest.raises(BadValue, match="the SCS series .* is not served"):
-        load_arm(str(path))
-
-
 def test_the_wrong_driver_is_refused_with_the_right_robots():
     """A Dynamixel driver does not drive an SO-101."""
     with pytest.raises(Mismatch, match="no dynamixel arm is described for robot so101"):
         robot = load_robot("so101")
         DynamixelPlant.open("/dev/null", name="a", robot=robot, placement=Placement(), gravity=9.8)
+
+
+def test_a_supply_of_the_other_arm_is_a_note():
+    """Leader and follower of an SO-101 have the same servos: swapped, they differ by that only."""
+    robot = load_robot("so101")
+    for volts, says in (
+        (12.0, ""),
+        (7.4, "so101-leader for such a supply: .* swapped?"),
+        (20.0, "stronger"),
+    ):
+        arm = SimulatedArm(load_arm("so101"), np.random.default_rng(1))
+        arm.supply = volts / 12.0
+        arm.advance(10_000_000)
+        with ServoTerminal(SimulatedServoBus(arm)) as terminal:
+            plant = FeetechPlant("follower", terminal.path, load_arm("so101"), robot)
+            plant.close()
+        assert len(plant.notes) == bool(says)
+        assert all(re.search(says, note) for note in plant.notes)
+
+
+@pytest.mark.parametrize("name", ["so101", "koch"])
+def test_an_arm_that_is_let_go_is_as_after_power_on_for_the_next_program(name):
+    """Its torque limits are whole again, and no watchdog keeps the next program from moving it."""
+    with on_a_bus(name, gravity=0.0) as (arm, plant, _, _):
+        plant.settings.release = True
+        drive(plant, np.zeros(6), lambda: plant.worker.calls > 20)
+        plant.close()
+        for servo in arm.servos:
+            assert servo["torque_enable"] == 0
+            if name == "so101":
+                assert servo["torque_limit"] == servo["max_torque_limit"]
+            else:
+                assert servo["goal_pwm"] == servo["pwm_limit"] and servo["bus_watchdog"] == 0
+                assert (
+                    not servo.servo.model.current_loop
+                    or servo["goal_current"] == servo["current_limit"]
+                )
+
+
+def test_an_adaptor_that_takes_nothing_for_a_while_is_not_an_unplugged_one():
+    """What cannot be sent is lost; the servos are silent then, and a reset brings the arm back."""
+    master, slave = os.openpty()
+    with ServoBus(os.ttyname(slave), load_arm("so101").family) as bus:
+        for _ in range(200):
+            bus.begin(bytes(100))
+        assert bus.finish([1]) == {} and bus.missed == 1
+        os.read(master, 1 << 16)
+        bus.begin(b"again")
+        os.close(master)
+        with pytest.raises(FileError, match="is gone"):
+            bus.finish([1])
+
+
+def test_the_first_read_waits_for_a_new_state():
+    """Whoever builds the rig may keep the thread from running for longer than a guard allows."""
+    with on_a_bus("so101") as (_, plant, _, _):
+        ask, before = plant._ask, plant._state.get().number
+        plant._ask = lambda *sent: (time.sleep(0.2), ask(*sent))[1]
+        wait_for(lambda: plant._state.get().number > before + 1)
+        time.sleep(0.15)
+        assert plant.read(0).time_ns > -100_000_000
+        plant._ask = ask

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from farhand.cli.main import main
-from farhand.errors import FileError
+from farhand.errors import FileError, Mismatch
 from farhand.plants.servo_arm import tools
-from farhand.plants.servo_arm.description import load_arm
+from farhand.plants.servo_arm.calibration import Calibration
+from farhand.plants.servo_arm.description import STEP, load_arm
 from farhand.plants.servo_arm.simulated_arm import ServoTerminal, SimulatedArm, SimulatedServoBus
 from farhand.plants.servo_arm.virtual import VirtualServoBus
+from farhand.report.figures import save_figure
+from farhand.report.servo_arm import draw_check
 
 
 def bus_with(name, calibrated=True, gravity=0.0):
@@ -44,7 +50,7 @@ def test_a_calibration_by_hand_finds_middle_and_ends(name):
         arm.port.q[:], arm.port.v[:] = q, 0.0
         arm.advance(arm.world.now_ns + 1_000_000)
 
-    def moving():
+    def moving(shares):
         put(places.pop(0))
         return bool(places)
 
@@ -61,16 +67,114 @@ def test_a_calibration_by_hand_finds_middle_and_ends(name):
         assert servo["homing_offset"] == found.joints[servo.servo.joint].homing_offset
 
 
+STORED = ("homing_offset", "min_position_limit", "max_position_limit")
+
+
+def stored(arm):
+    """What the servos have after their next start."""
+    for servo in arm.servos:
+        servo.restart()
+    return [[servo[name] for name in STORED] for servo in arm.servos]
+
+
 def test_joints_that_were_not_moved_store_nothing():
-    """And are named."""
-    bus, arm = bus_with("so101", calibrated=False)
+    """And are named; the servos keep the calibration that they had."""
+    bus, arm = bus_with("so101")
+    before = stored(arm)
     with pytest.raises(FileError, match="shoulder_pan, .*did not move; nothing is stored"):
-        tools.calibrate(bus, arm.arm, lambda _: None, lambda: False)
+        tools.calibrate(bus, arm.arm, lambda _: None, lambda _: False)
+
+    assert stored(arm) == before
+
+
+@pytest.mark.parametrize("name", ["so101", "koch"])
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_a_calibration_that_is_interrupted_leaves_the_one_before(name, step):
+    """Ctrl-C in the middle, at the ends, or while the joints move."""
+    bus, arm = bus_with(name)
+    before, steps = stored(arm), iter(range(3))
+
+    def interrupt(_):
+        if next(steps) == step:
+            raise KeyboardInterrupt
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        tools.calibrate(bus, arm.arm, interrupt, interrupt)
+    assert stored(arm) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda rows: rows.pop("elbow_flex"), r"no servo 3 \(elbow_flex\)"),
+        (
+            lambda rows: rows.update(elbow_flex=rows["gripper"], gripper=rows["elbow_flex"]),
+            "elbow_flex is servo 6 in the calibration, 3 in so101",
+        ),
+        (
+            lambda rows: rows.update(gripper=replace(rows["gripper"], homing_offset=2048)),
+            r"homing_offset = 2048 does not fit into its register of servo 6 \(gripper\)",
+        ),
+    ],
+)
+def test_a_calibration_of_another_arm_changes_no_servo(change, says):
+    """Not even those before the one that it does not fit."""
+    bus, arm = bus_with("so101")
+    before = stored(arm)
+    rows = {key: replace(row, homing_offset=7) for key, row in arm.calibration.joints.items()}
+    change(rows)
+    with pytest.raises(Mismatch, match=says):
+        tools.store(bus, arm.arm, Calibration(rows))
+    assert stored(arm) == before
+
+
+def test_the_wrong_arm_is_refused_before_a_servo_is_written(monkeypatch):
+    """The servos of another arm, or another id: nobody answers, and the message says so."""
+    bus, arm = bus_with("so101")
+    monkeypatch.setattr(bus, "write", None)
+    arm.servos[2]["id"] = 9
+    for work in (
+        lambda: tools.store(bus, arm.arm, arm.calibration),
+        lambda: tools.calibrate(bus, arm.arm, lambda _: None, lambda _: False),
+        lambda: tools.check(bus, arm.arm),
+    ):
+        with pytest.raises(FileError, match=r"no answer from servo 3 \(elbow_flex\) at .*says who"):
+            work()
+
+
+def test_a_servo_that_falls_silent_leaves_no_half_calibration(monkeypatch):
+    """Those before it get back what they had; if they cannot, the message says what to do."""
+    bus, arm = bus_with("so101")
+    before = stored(arm)
+    rows = {key: replace(row, homing_offset=7) for key, row in arm.calibration.joints.items()}
+    write = bus.write
+
+    def fail(id_, name, value, *args, **more):
+        if id_ == 4 and value == 7:
+            raise FileError("servo 4 does not answer")
+        write(id_, name, value, *args, **more)
+
+    monkeypatch.setattr(bus, "write", fail)
+    with pytest.raises(FileError, match="^servo 4 does not answer$"):
+        tools.store(bus, arm.arm, Calibration(rows))
+    assert stored(arm) == before
+
+    def fail_for_good(id_, name, value, *args, **more):
+        if id_ == 4:
+            raise FileError("servo 4 does not answer")
+        write(id_, name, value, *args, **more)
+
+    monkeypatch.setattr(bus, "write", fail_for_good)
+    with pytest.raises(FileError, match="half a calibration, so calibrate again"):
+        tools.store(bus, arm.arm, Calibration(rows))
 
 
 @pytest.mark.parametrize("name", ["so101", "koch", "vx300s"])
-def test_a_check_moves_every_joint_and_measures_its_friction(name):
-    """Dry friction and the drag at this speed, to the resolution of the load; nothing is wrong."""
+def test_a_check_moves_every_joint_and_measures_its_friction(name, tmp_path):
+    """Dry friction and the drag at this speed, to the resolution of the load; nothing is wrong, and
+    the picture says so.
+    """
     bus, arm = bus_with(name)
 
     def pause(seconds):
@@ -80,6 +184,8 @@ def test_a_check_moves_every_joint_and_measures_its_friction(name):
     found = tools.check(bus, arm.arm, pause)
     assert [row.problem for row in found] == [""] * arm.port.nv
     assert not any(servo["torque_enable"] for servo in arm.servos)
+    limits = ("torque_limit", "max_torque_limit") if name == "so101" else ("goal_pwm", "pwm_limit")
+    assert all(servo[limits[0]] == servo[limits[1]] for servo in arm.servos)
     model = arm.world.model
     for row, joint in zip(found, np.unique(arm.joint), strict=True):
         speed = tools.NUDGE * 2 * np.pi / 4096 / tools.MOVE_TIME_S / row.servo.ratio
@@ -87,6 +193,29 @@ def test_a_check_moves_every_joint_and_measures_its_friction(name):
         shared = np.bincount(arm.joint)[joint]
         full = arm.robot.limits.torque[joint] / shared / row.servo.ratio
         assert row.friction < 2.0 * drag / shared / row.servo.ratio + 0.03 * full
+        # to its goal and back: behind it, or bent by gravity, by less than a degree
+        goal, here, _ = row.path.T
+        assert np.abs(goal).max() == pytest.approx(tools.NUDGE * STEP, rel=1e-6)
+        assert np.abs(here - goal).max() < np.radians(1.5)
+        assert row.span[0] < 0.0 < row.span[1]
+    save_figure(draw_check(found), tmp_path / "arm.svg")
+    drawn = (tmp_path / "arm.svg").read_text()
+    assert drawn.count("<!-- as it should be -->") == arm.port.nv
+
+
+@pytest.mark.parametrize("name", ["so101", "so101-leader", "koch"])
+def test_a_check_finds_nothing_wrong_with_an_arm_under_its_weight(name):
+    """Its joints move less then, and each is shown before it moves."""
+    bus, arm = bus_with(name, gravity=9.81)
+    shown = []
+
+    def pause(seconds):
+        bus.now_ns += round(1e9 * seconds)
+        arm.advance(bus.now_ns)
+
+    found = tools.check(bus, arm.arm, pause, lambda *one: shown.append(one))
+    assert [row.problem for row in found] == [""] * 6
+    assert shown == [(k, 6, servo.joint) for k, servo in enumerate(arm.arm.servos)]
 
 
 def test_a_check_names_the_joint_that_cannot_move():
@@ -125,3 +254,15 @@ def test_the_commands_on_a_terminal(tmp_path, capsys):
         assert path.read_text() == again.read_text()
     assert main(["arm", "check", "/dev/nothing"]) == 2
     assert "cannot open the servo bus at /dev/nothing: No such file" in capsys.readouterr().err
+
+
+def test_ports_where_no_arm_is_found_say_why(tmp_path, capsys):
+    """One that is none, one where nobody answers, and no port at all."""
+    file = tmp_path / "file"
+    file.touch()
+    _, slave = os.openpty()
+    silent = os.ttyname(slave)
+    assert main(["arm", "find", str(file), "/dev/nothing", silent]) == 2
+    said = capsys.readouterr().err
+    assert f"{file}: it is no serial port; " in said and "/dev/nothing: No such file" in said
+    assert f"no servo answers at {silent}: is the arm switched on?" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from farhand.plants import JointVelocity
 from farhand.rigs.hazardous.following import PLACES, Hazardous, following
@@ -25,3 +26,18 @@ def test_the_arm_moves_a_twentieth_of_a_second_after_the_command():
         drives.advance(ms * 1_000_000)
         speeds.append(np.abs(world.ports["follower"].v).max())
     assert 50 <= np.argmax(np.array(speeds) > 1e-3) <= 60
+
+
+@pytest.mark.parametrize(
+    ("mapping", "base"),
+    [("cartesian", "fixed"), ("position-only", "fixed"), ("cartesian", "mobile")],
+)
+def test_forces_come_back_one_to_one_though_motions_are_scaled(mapping, base):
+    """The hand feels the contact's own force, whichever way the follower goes."""
+    shape = Hazardous(mapping=mapping, base=base)
+    way = following(shape, load_robot("iiwa14"), Placement(PLACES["follower"]))
+    models = way.models()
+    made, felt = way.mapping(models["leader"], models["follower"], True), np.zeros(6)
+    made.back(np.array([3.0, -4.0, 12.0, 0.0, 0.0, 0.0]), felt)
+    assert np.linalg.norm(felt[:3]) == pytest.approx(13.0)
+    assert made.motion_scale != 1.0
