@@ -20,6 +20,7 @@ from farhand.console.scene import Kinematics
 from farhand.errors import LinkError, Mismatch
 from farhand.loop.commands import NAMES, Outcome
 from farhand.publishing.viewer import (
+    PICTURE_PERIOD_S,
     PORTS,
     Allowance,
     FixedShape,
@@ -55,6 +56,8 @@ class Foxglove(MessageViewer):
         Mismatch: the SDK is not installed.
         LinkError: the port is taken.
     """
+
+    period_s = PICTURE_PERIOD_S
 
     def __init__(self, published: Published) -> None:
         super().__init__(published)

@@ -21,7 +21,14 @@ from farhand.console.scene import Kinematics, Scene
 from farhand.errors import BadValue, FarhandError, UnknownName
 from farhand.loop.interrupts import ignoring_interrupts
 from farhand.loop.telemetry import Reader
-from farhand.publishing.viewer import PORTS, Published, SessionAccess, Status, Viewer
+from farhand.publishing.viewer import (
+    PICTURE_PERIOD_S,
+    PORTS,
+    Published,
+    SessionAccess,
+    Status,
+    Viewer,
+)
 
 VIEWERS = {
     "ros2": "farhand.publishing.ros2:Ros2",
@@ -33,7 +40,6 @@ DEFAULT_RATE = 100.0  # [Hz], of every topic
 START_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 5.0
 MAX_PERIOD_S = 0.02
-DRAW_PERIOD_S = 1.0 / 30.0
 DIAGNOSE_PERIOD_S = 1.0
 NICENESS = 5
 FORCE = "wrench_measured_in_world"
@@ -232,7 +238,7 @@ class Pump:
     def run(self, ending: Sequence[int]) -> None:
         """Go on until that is filled, or the session or its process has ended."""
         parent = multiprocessing.parent_process()
-        period = min(MAX_PERIOD_S, 1.0 / self._published.rate)
+        period = max(self._viewer.period_s, min(MAX_PERIOD_S, 1.0 / self._published.rate))
         closed = False
         while not closed:
             gone = parent is not None and not parent.is_alive()
@@ -257,7 +263,7 @@ class Pump:
         if newest_ns is None:
             return
         if now >= self._draw_at:
-            self._draw_at = now + DRAW_PERIOD_S
+            self._draw_at = now + PICTURE_PERIOD_S
             self._draw(newest_ns)
         if now >= self._diagnose_at:
             self._diagnose_at = now + DIAGNOSE_PERIOD_S

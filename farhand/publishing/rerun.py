@@ -12,6 +12,7 @@ from farhand.console.scene import Kinematics
 from farhand.errors import LinkError, Mismatch
 from farhand.loop.telemetry import columns
 from farhand.publishing.viewer import (
+    PICTURE_PERIOD_S,
     PORTS,
     Published,
     Times,
@@ -23,6 +24,7 @@ from farhand.publishing.viewer import (
 from farhand.recording.topics import Array
 
 TIMELINE = "time"
+PLOT_PERIOD_NS = 100_000_000
 PLOTTED = ("error", "wrench_measured_in_world", "q")
 """Signals that the first layout plots, where a stream has them."""
 
@@ -35,6 +37,8 @@ class RerunViewer(Viewer):
         LinkError: the port is taken.
     """
 
+    period_s = PICTURE_PERIOD_S
+
     def __init__(self, published: Published) -> None:
         self._rerun, blueprint = library()
         self.published = published
@@ -42,12 +46,16 @@ class RerunViewer(Viewer):
         self._columns: dict[str, dict[str, tuple[slice, Any]]] = {}
         self._every: dict[str, int] = {}
         self._seen: dict[str, int] = {}
+        self._sent_ns: dict[str, int] = {}
+        self._waiting: dict[str, list[tuple[Times, Array]]] = {}
+        self._drawn: dict[str, Array] = {}
         for name, described in published.header["streams"].items():
             labels = {c["name"]: c["labels"] for c in described["channels"]}
             parts = columns(described).items()
             self._columns[name] = {key: (part, labels[key]) for key, part in parts}
             self._every[name] = max(1, round(described["rate"] / published.rate))
-            self._seen[name] = 0
+            self._seen[name] = self._sent_ns[name] = 0
+            self._waiting[name] = []
         self._bodies = body_frames(published.scene)
         rr = self._rerun
         _check_port(port)
@@ -63,13 +71,22 @@ class RerunViewer(Viewer):
             rr.spawn(port=port, connect=False)
 
     def take(self, stream: str, times_ns: Times, rows: Array) -> None:
-        """Plot the records that are due."""
-        rr, every = self._rerun, self._every[stream]
+        """Plot the records that are due, those of a tenth of a second together."""
+        every = self._every[stream]
         due = slice(-self._seen[stream] % every, None, every)
         self._seen[stream] += times_ns.size
         times_ns, rows = times_ns[due], rows[due]
         if not times_ns.size:
             return
+        self._waiting[stream].append((times_ns, rows))
+        if times_ns[-1] - self._sent_ns[stream] >= PLOT_PERIOD_NS:
+            self._sent_ns[stream] = int(times_ns[-1])
+            self._plot(stream)
+
+    def _plot(self, stream: str) -> None:
+        rr = self._rerun
+        times_ns, rows = map(np.concatenate, zip(*self._waiting[stream], strict=True))
+        self._waiting[stream].clear()
         times = [rr.TimeColumn(TIMELINE, timestamp=times_ns.astype("datetime64[ns]"))]
         for name, (part, _) in self._columns[stream].items():
             values = rr.Scalars.columns(scalars=rows[:, part].ravel())
@@ -89,9 +106,13 @@ class RerunViewer(Viewer):
         rr = self._rerun
         self._at(t_ns)
         for index, frame in self._bodies:
-            turn = rr.Quaternion(xyzw=np.roll(kinematics.body_quaternion_wxyz[index], -1))
-            place = rr.Transform3D(translation=kinematics.body_position[index], quaternion=turn)
-            rr.log(f"world/{frame}", place)
+            x, turn = kinematics.body_position[index], kinematics.body_quaternion_wxyz[index]
+            pose = np.concatenate([x, turn])
+            # what stands still is drawn once
+            if not np.array_equal(pose, self._drawn.get(frame, ())):
+                self._drawn[frame] = pose
+                xyzw = rr.Quaternion(xyzw=pose[[4, 5, 6, 3]])
+                rr.log(f"world/{frame}", rr.Transform3D(translation=x, quaternion=xyzw))
         for robot, force in forces.items():
             arrow = arrow_of(force, self.published.scene)
             path = f"world/force_on_{robot}"
@@ -109,6 +130,9 @@ class RerunViewer(Viewer):
 
     def close(self) -> None:
         """Send the rest."""
+        for stream, waiting in self._waiting.items():
+            if waiting:
+                self._plot(stream)
         self._rerun.disconnect()
 
     def _at(self, t_ns: int) -> None:

@@ -40,6 +40,7 @@ REMARKS = {
 }
 """Topics about the session itself, and their types."""
 
+PICTURE_PERIOD_S = 1.0 / 30.0
 REQUESTS_PER_S = 100.0  # of one client
 MAX_CLIENTS = 100  # of whom an allowance is kept
 LEVELS = {"trip": 40, "lost": 30}  # of a log; 20 for the rest
@@ -129,6 +130,7 @@ class Viewer:
     """Hands a session on to one kind of tool. Times are of the day, [ns]."""
 
     address = ""  #: where the tool finds the session, in words
+    period_s = 0.0  #: how long records may wait to be shown together, [s]
 
     def take(self, stream: str, times_ns: Times, rows: Array) -> None:
         """Show new records of a stream: all its channels side by side."""

@@ -40,6 +40,17 @@ class Template:
         #: what varies: (name, number of float64 values, offset in the message [bytes])
         self.places: list[tuple[str, int, int]] = []
         self.stamps: list[int] = []  #: offsets of the times (seconds, then nanoseconds), [bytes]
+        self._record: NDArray[Any] | None = None
+
+    @property
+    def record(self) -> NDArray[Any]:
+        """A whole MCAP message record with its constant parts, shape (1,); made once."""
+        if self._record is None or self._record.itemsize != PREFIX + len(self._bytes):
+            kind = record_type(len(self._bytes), self.places, self.stamps)
+            self._record = np.zeros(1, kind)
+            self._record.view(np.uint8)[PREFIX:] = self._bytes
+            self._record["opcode"], self._record["length"] = MESSAGE, kind.itemsize - 9
+        return self._record
 
     def __bytes__(self) -> bytes:
         return bytes(self._bytes)
@@ -127,20 +138,16 @@ def block(
         stamp_ns: when each was measured, shape (n,), [ns].
         values: the numbers by the names of their places, shape (n, count).
     """
-    content = bytes(template)
-    kind = record_type(len(content), template.places, template.stamps)
     count = len(log_ns)
-    raw = np.empty((count, kind.itemsize), np.uint8)
-    raw[:, PREFIX:] = np.frombuffer(content, np.uint8)
-    records = raw.view(kind)[:, 0]
-    records["opcode"], records["length"], records["channel"] = MESSAGE, kind.itemsize - 9, channel
+    records = template.record.repeat(count)
+    records["channel"] = channel
     records["sequence"] = np.arange(first, first + count, dtype=np.int64) & 0xFFFFFFFF
     records["log_time"], records["publish_time"] = log_ns, stamp_ns
     for index in range(len(template.stamps)):
         records[f"sec{index}"], records[f"nanosec{index}"] = np.divmod(stamp_ns, 1_000_000_000)
     for name, _, _ in template.places:
         records[f"value:{name}"] = values[name]
-    return raw.tobytes()
+    return records.tobytes()
 
 
 def record(channel: int, sequence: int, log_ns: int, content: bytes) -> bytes:
