@@ -257,7 +257,7 @@ def test_the_first_run_does_without_and_compiles_for_the_next(fresh, monkeypatch
     assert not compiled.enabled()
     fill_cache.in_background()
     (((command,), options),) = started
-    assert command[1:] == ["-m", "farhand.running.fill_cache"]
+    assert command == fill_cache.COMMAND
     assert options["env"][compiled.VARIABLE] == "compiled"
     assert "compiled in the background" in capsys.readouterr().err
     compiled.stamp().parent.mkdir(parents=True)
@@ -269,10 +269,15 @@ def test_the_first_run_does_without_and_compiles_for_the_next(fresh, monkeypatch
 
 
 def test_long_work_compiles_at_once(fresh, monkeypatch, capsys):
-    """And its workers too: they inherit the choice."""
+    """And its workers too: they inherit the choice. It is for once: the cache is filled."""
+    filled = []
+    monkeypatch.setattr(fill_cache.subprocess, "run", lambda *a, **k: filled.append(a[0]))
     fill_cache.at_once()
     assert compiled.enabled() and os.environ[compiled.VARIABLE] == "compiled"
     assert "compiling first" in capsys.readouterr().err
+    assert filled == [fill_cache.COMMAND]
+    fill_cache.at_once()
+    assert len(filled) == 1 and not capsys.readouterr().err
     monkeypatch.delenv(compiled.VARIABLE)
 
 

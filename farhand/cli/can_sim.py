@@ -55,6 +55,7 @@ def can_sim(
     from farhand.plants.damiao.server import ADAPTORS, MotorServer
     from farhand.plants.damiao.simulated import FAULTS, MotorFaults, SimulatedCanArm
     from farhand.plants.drivers.worker import urgent
+    from farhand.realtime.privileges import collector_held
 
     if interface not in ADAPTORS:
         raise UnknownName("interface of can-sim", interface, ADAPTORS)
@@ -71,7 +72,7 @@ def can_sim(
     adaptor = ADAPTORS[interface](at)
     server = MotorServer(simulated, adaptor)
     try:
-        with stop_event() as stopped, urgent():
+        with stop_event() as stopped, urgent(), collector_held():
             count = len(motors.motors)
             say(f"{motors.robot}: {count} motors on {interface} at {adaptor.where}")
             server.run(float("inf") if seconds is None else seconds, lambda: not stopped.is_set())

@@ -127,6 +127,7 @@ def _simulate_arm(
         SimulatedArm,
         SimulatedServoBus,
     )
+    from farhand.realtime.privileges import collector_held
 
     described = load_arm(name)
     victim, _, when = reboot.partition(":")
@@ -145,7 +146,7 @@ def _simulate_arm(
     if ahead is not None:
         arm.put_wall(ahead)
     bus = SimulatedServoBus(arm, ArmBusFaults(*wrong), rng)
-    with stop_event() as stopped, urgent(), ServoTerminal(bus, at) as terminal:
+    with stop_event() as stopped, urgent(), collector_held(), ServoTerminal(bus, at) as terminal:
         numbers = ", ".join(map(str, described.ids))
         say(f"{name} (servos {numbers}, {bus.baud} baud) at {at or terminal.path}")
         until = math.inf if seconds is None else time.monotonic() + seconds
@@ -175,6 +176,7 @@ def _simulate_limb(limb: str, drop: float, dead: int, seconds: float | None, see
         Servos,
         SimulatedBus,
     )
+    from farhand.realtime.privileges import collector_held
     from farhand.rigs.humanoid.parts import Limb
 
     if limb not in LIMBS:
@@ -185,7 +187,7 @@ def _simulate_limb(limb: str, drop: float, dead: int, seconds: float | None, see
     counts = np.array([joint.counts(angle) for joint, angle in angles], dtype=float)
     servos = Servos(led.joints, counts, rng=rng.spawn(1)[0])
     bus = SimulatedBus(servos, BusFaults(drop, dead=dead), rng)
-    with stop_event() as stopped, urgent(), PseudoTerminal(bus) as terminal:
+    with stop_event() as stopped, urgent(), collector_held(), PseudoTerminal(bus) as terminal:
         numbers = ", ".join(map(str, bus.numbers))
         say(f"{limb} (servos {numbers}) at {terminal.path}")
         stopped.wait(seconds)

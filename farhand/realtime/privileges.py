@@ -170,6 +170,16 @@ def off_core(core: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
+@contextmanager
+def collector_held() -> Iterator[None]:
+    """No garbage collection meanwhile: for a process that must answer within milliseconds."""
+    _, undo = _hold_collector()
+    try:
+        yield
+    finally:
+        undo()
+
+
 def _hold_collector() -> tuple[Grant, Undo]:
     """No garbage collection: a full one takes tens of milliseconds."""
     was_on = gc.isenabled()

@@ -20,12 +20,15 @@ LAWS = ("virtual-constraints", "four-channel", "admittance")
 RIGS = ("hazardous", "youbot", "cooperative", "humanoid")
 
 
+COMMAND = (sys.executable, "-m", "farhand.running.fill_cache")
+
+
 def in_background() -> None:
     """Fill the cache by a process of low priority, and say so; nothing if that is done already."""
     if enabled() or VARIABLE in os.environ:
         return
     subprocess.Popen(
-        [sys.executable, "-m", "farhand.running.fill_cache"],
+        COMMAND,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -36,11 +39,12 @@ def in_background() -> None:
 
 
 def at_once() -> None:
-    """Compile in this process as functions are needed: for work that takes longer than that."""
+    """Fill the cache before work that takes longer than that; workers use it too."""
     if not enabled() and VARIABLE not in os.environ:
+        note("compiling first, once per installation: about half a minute")
         os.environ[VARIABLE] = "compiled"
         enabled.cache_clear()
-        note("compiling first, once per installation: about half a minute")
+        subprocess.run(COMMAND, stdin=subprocess.DEVNULL)
 
 
 def fill() -> None:
