@@ -43,6 +43,7 @@ test-lerobot: $(VENV)/.installed-dev ## LeRobot's own commands and classes on si
 	@$(PYTHON312) -m venv .venv-lerobot 2>/dev/null || { echo "LeRobot needs python3.12 on the path" >&2; exit 2; }
 	@.venv-lerobot/bin/pip install -q "lerobot[feetech,dynamixel,damiao,core-scripts,training,diffusion]==0.6.1" msgpack pytest
 	@.venv-lerobot/bin/pip install -q --force-reinstall --no-deps ./integrations/client ./integrations/lerobot
+	@FARHAND_KERNELS=compiled $(BIN)/python -m farhand.running.fill_cache # not beside the tests
 	@FARHAND=$(abspath $(BIN))/farhand .venv-lerobot/bin/python -m pytest -q --noconftest -c /dev/null --rootdir tests/lerobot tests/lerobot
 
 test-franka: $(VENV)/.installed-dev ## the Franka maker's own client on arms that others simulate; it needs Python 3.12
