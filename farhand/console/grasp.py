@@ -167,7 +167,6 @@ class Grasp:
 
     def _weigh(self, reading: Reading, stretch: Array, dt: float) -> None:
         """Take what the follower is loaded with under a stretch of the spring, [m]."""
-        forces = [reading.measured(self._follower), reading.commanded.get(self._follower, 0.0)]
         name, nothing = self._follower, np.zeros(3)
         forces = reading.measured(name), reading.commanded.get(name, nothing)
         load = float(np.nan_to_num(np.linalg.norm(forces, axis=1)).max()) / self._gives_way
