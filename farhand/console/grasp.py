@@ -23,8 +23,9 @@ MIN_STRETCH_M = 2e-3  # less is not drawn
 HANDLE_SIZE_M, HANDLE_WIDTH = 0.20, 4.0  # [m] in a rig of 1 m, and [px]
 THING_SHARE = 1.6  # of that size, on what several arms hold: they hide a part of it
 HINT = "drag an arrow"  # until somebody has
-AT_LIMIT = 0.97  # share of the hand's limit at which it counts as reached
-HARDER_N, FARTHER_M = 10.0, 0.01  # by which a follower that is beyond already may be led on
+AT_LIMIT = 0.9  # share of a limit of the hand at which it counts as reached
+FARTHER_M = 0.01  # by which a follower that is beyond already may be led on
+EASE_S = 2.0  # in which a load is forgotten: an arm that bounces off a wall comes back within 1 s
 STOP_RAD = np.radians(1.0)  # nearer to its limit, a joint counts as stopped by it
 BACK_M = 2e-3  # from its path, at which a hand that gave way counts as back
 KEY_STEP_M = 0.01
@@ -36,8 +37,10 @@ class Grasp:
 
     The hand is the spring and damper of :class:`farhand.world.ImpedanceHand` about its path;
     dragging adds ``hand.drag`` to it, and closes an open hand. The far end stays so near to the
-    tool that the force keeps below the hand's limit. A hand on a pen that has pulled the follower
-    to where it cannot go gives way: it goes back to its path until the handle is taken again.
+    tool that the force keeps below the hand's limit. The more it loads the follower, the slower it
+    goes on, and above a limit it goes back: what the hand feels may be bounded, and late. A hand on
+    a pen that has led the follower to where it cannot go lets it return to its path, until the
+    handle is taken again.
 
     Args:
         live: whether it can be dragged; a recorded hand cannot.
@@ -65,9 +68,9 @@ class Grasp:
         self._requests, self._live = requests, live
         self.robot, self.most, self.stiffness = thing["robot"], thing["most"], thing["stiffness"]
         self._speed, self._follower = thing["speed"], thing.get("other", "")
-        self._gives_way = self._yield_at = thing.get("gives_way", np.inf)
+        self._gives_way = thing.get("gives_way", np.inf)
+        self._load = np.zeros(3)  # of the follower over that, along the pull that brought it there
         self._limits = np.array(thing.get("lower", ())), np.array(thing.get("upper", ()))
-        self._pull = 0.0  # of the law on the follower, [N]
         self._far = thing.get("far", np.inf)
         self._began: Array | None = None  # where the follower's goal was at first, [m]
         self._away = self._least = 0.0  # of the follower's goal from where it began, [m]
@@ -75,6 +78,7 @@ class Grasp:
         self._path = HandPath(Move(**move) for move in thing["moves"])
         self._start = np.array(thing["start"])
         self.drag, self._goal, self._handle_at = np.zeros(3), np.zeros(3), self._start.copy()
+        self._end = self._start
         self.dragging = self.gave_way = self._at_limit = False
         self._new = live  # whether nobody has held it yet
         scene, nothing = server.scene, np.zeros((1, 2, 3), dtype=np.float32)
@@ -113,6 +117,7 @@ class Grasp:
         if reading.time_ns is None:
             return
         self._give_way(reading, kinematics)
+        self._weigh(reading, self._end - tool, dt)
         self._path.at(1e-9 * reading.time_ns)
         middle = self._start + self._path.translation
         if self._open:
@@ -123,7 +128,7 @@ class Grasp:
             self._goal = self._handle_at - middle
         if self._live and not self._open:
             self._approach(middle, tool, dt)
-        far = middle + self.drag
+        self._end = far = middle + self.drag
         force = self.stiffness * (far - tool)
         visible = not self._open and bool(np.linalg.norm(far - tool) > MIN_STRETCH_M)
         self._line.visible = self._label.visible = visible
@@ -131,7 +136,8 @@ class Grasp:
         self._hint.visible = self._new and not visible
         if visible:
             self._line.points = coil(tool, far)
-            self._redden(float(np.linalg.norm(force)) >= AT_LIMIT * self.most)
+            strong = float(np.linalg.norm(force)) >= AT_LIMIT * self.most
+            self._redden(strong or bool(np.linalg.norm(self._load) >= AT_LIMIT))
             self._label.position = far - [0.0, 0.0, self._below]
             limit = ", its limit" if self._at_limit else ""
             self._label.text = f"hand {newtons(force)}{limit}"
@@ -144,9 +150,11 @@ class Grasp:
         if path == f"{self._owner}.stiffness":
             self.stiffness = float(value)
         elif path == f"{self._owner}.open":
-            self._open = str(value).lower() in ("true", "1", "on", "yes")
-            # Where it takes hold again
-            self._start = tool - self._path.translation - self.drag
+            opened = str(value).lower() in ("true", "1", "on", "yes")
+            # Where it takes hold again; the same change comes in several frames
+            if opened != self._open:
+                self._start = tool - self._path.translation - self.drag
+            self._open = opened
         elif path == f"{self._owner}.drag" and not self.dragging and not isinstance(value, list):
             parts = np.array([float(part) for part in str(value).split(",")])
             self.drag = self._goal = parts * np.ones(3)
@@ -155,23 +163,30 @@ class Grasp:
         """Pull again: back, or on by a little at most if the follower is too far already."""
         self._take_hold()
         self.gave_way = self._hint.visible = self._new = False
-        self._yield_at = max(self._gives_way, self._pull + HARDER_N)
         self._least = self._away + FARTHER_M
 
-    def _give_way(self, reading: Reading, kinematics: Kinematics) -> None:
-        """Go back once the follower cannot go where it is led, or not much farther.
+    def _weigh(self, reading: Reading, stretch: Array, dt: float) -> None:
+        """Take what the follower is loaded with under a stretch of the spring, [m]."""
+        name, nothing = self._follower, np.zeros(3)
+        forces = reading.measured(name), reading.commanded.get(name, nothing)
+        load = float(np.nan_to_num(np.linalg.norm(forces, axis=1)).max()) / self._gives_way
+        size, length = float(np.linalg.norm(self._load)), float(np.linalg.norm(stretch))
+        remembered = max(0.0, size - dt / EASE_S)
+        if load < remembered:
+            self._load = self._load * (remembered / size)
+        elif length > 0.0:
+            self._load = stretch * (load / length)
 
-        Then the law pulls it hard, or a joint is at its limit, which the arm would slide along
-        faster and faster.
+    def _give_way(self, reading: Reading, kinematics: Kinematics) -> None:
+        """Go back once a pen's follower is far out, or a joint of it is at its limit.
+
+        The arm would slide along that limit faster and faster.
         """
-        if not self._follower:
+        if not np.isfinite(self._far):
             return
-        pull = reading.commanded.get(self._follower)
-        self._pull = 0.0 if pull is None or self._open else float(np.linalg.norm(pull))
         self._away = self._distance(reading, kinematics)
         far = self._away > (self._least if self._stopped(reading) else max(self._far, self._least))
-        cannot = far or self._pull > self._yield_at
-        if cannot and np.linalg.norm(self._goal) > BACK_M:
+        if far and np.linalg.norm(self._goal) > BACK_M:
             self.gave_way = True
             self.release()
         elif not self.dragging and np.linalg.norm(self.drag) < BACK_M:
@@ -212,11 +227,19 @@ class Grasp:
         goal = self._goal
         if size > 0.0 and moving:
             goal = tool + stretch * min(1.0, reach / size) - middle
-        step = goal - self.drag
+        # A dragged hand does not move with its path as well
+        began = self._end - middle if self.dragging else self.drag
+        step = goal - began
         length = float(np.linalg.norm(step))
-        if length <= MIN_STEP_M:
+        most = self._speed * min(dt, MAX_FRAME_S)
+        load = float(self._load @ step) / max(length, 1e-9)
+        if load > 1.0:
+            step, length = -self._load, float(np.linalg.norm(self._load))
+        most *= min(1.0, abs(1.0 - max(0.0, load)))
+        drag = began + step * min(1.0, most / max(length, 1e-9))
+        if np.linalg.norm(drag - self.drag) <= MIN_STEP_M:
             return
-        self.drag = self.drag + step * min(1.0, self._speed * min(dt, MAX_FRAME_S) / length)
+        self.drag = drag
         self._requests.send("set", f"{self._owner}.drag", self.drag.round(5).tolist())
 
     async def _moved(self, event: viser.TransformControlsEvent) -> None:

@@ -56,8 +56,8 @@ HAND_SHARE = 0.25
 beyond, and moves on into poses where the same speed asks more of a joint."""
 
 GIVE_WAY = 0.25
-"""Share of the force that trips the follower's guard, from which on a hand on a pen gives way to
-the law's pull on the follower: in rate mode the goal would go on beyond the reach of the arm."""
+"""Share of the force that trips the follower's guard, above which a visitor's hand goes back. It
+leaves room for the bounce of a follower that meets a wall before the hand knows of it."""
 
 LARGE_PULL = 0.5
 """Share of the force that trips the follower's guard from which a law's pull on it is large, [-]:
@@ -99,11 +99,10 @@ class Thing(TypedDict, total=False):
     open: bool  # whether a hand has let go
     most: float  # force of a hand that drags, [N]
     speed: float  # of a hand that drags, [m/s]
-    # law's pull on other, from which on a hand on a pen gives way, [N]; absent without a pen
-    gives_way: float
-    lower: list[float]  # limits of other's joints, at which it gives way too, [rad] or [m]
+    gives_way: float  # force on other above which a hand goes back, [N]; absent if it leads none
+    lower: list[float]  # limits of other's joints, at which one on a pen does too, [rad] or [m]
     upper: list[float]
-    far: float  # distance of other's goal from where it began, at which it gives way too, [m]
+    far: float  # distance of other's goal from where it began, at which one on a pen does too, [m]
     stream: str  # of the telemetry, with a coupling's error
     joints: list[str]  # that a coupling of joints drives, by name; absent if it couples tools
     slides: list[bool]  # which of them slide
@@ -199,10 +198,11 @@ def _hand(rig: Rig, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
         if [station.name for station in bridge.stations][:1] == [robot]:
             followers = bridge.stations[1:]
             speeds += [tool_speed(rig, follower.name) for follower in followers]
-            if followers and isinstance(bridge.laws[0].mapping, PenMapping):
+            if followers:
                 name = followers[0].name
-                limits = rig.world.placed[name].robot.limits
                 led["other"], led["gives_way"] = name, GIVE_WAY * followers[0].guard.force
+            if followers and isinstance(bridge.laws[0].mapping, PenMapping):
+                limits = rig.world.placed[name].robot.limits
                 led["far"] = FAR
                 led["lower"], led["upper"] = limits.lower.tolist(), limits.upper.tolist()
     return {
