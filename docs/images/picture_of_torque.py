@@ -70,9 +70,10 @@ def main(folder: str, *files: str) -> None:
         first = rows[0]
         floors = {
             model: NoiseFloor(
-                np.array([first[model][way]["predicted"] for way in DIRECTIONS]),
+                np.array([first[model][way]["log"] for way in DIRECTIONS]),
                 np.zeros(3),
                 np.zeros(0),
+                np.zeros(3),
             )
             for model in MODELS
         }

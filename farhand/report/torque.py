@@ -73,6 +73,7 @@ def check_json(result: TorqueCheck, floors: Floors) -> dict[str, Any]:
     floor = {
         name: {
             "force": dict(zip(DIRECTIONS, one.force.tolist(), strict=True)),
+            "hard": dict(zip(DIRECTIONS, one.hard.tolist(), strict=True)),
             "moment": dict(zip(DIRECTIONS, one.moment.tolist(), strict=True)),
             "torque": one.torque.tolist(),
         }
@@ -160,12 +161,15 @@ def arm_rows(result: TorqueCheck, floors: Floors) -> list[tuple[str, str]]:
         ("delay", f"{spread(result.delay, 1e3)} ms"),
     ]
     for name, floor in floors.items():
-        force = ", ".join(
-            f"{number(value, 2)} N {way}"
-            for value, way in zip(floor.force, DIRECTIONS, strict=True)
+        force, hard = (
+            ", ".join(
+                f"{number(value, 2)} N {way}" for value, way in zip(values, DIRECTIONS, strict=True)
+            )
+            for values in (floor.force, floor.hard)
         )
         moment = ", ".join(number(value, 2) for value in floor.moment)
         rows.append((f"floor, {name}", f"{force}; {moment} N·m about x, y, z"))
+        rows.append(("  at its hardest tenth", hard))
     return rows
 
 
