@@ -14,14 +14,14 @@ from farhand.errors import BadValue
 from farhand.friction.fit.data import write_columns
 from farhand.friction.fit.sliding import Estimate
 from farhand.report.output import show_table
-from farhand.report.torque import joint_table, spread
+from farhand.report.torque import joint_table, sentence, spread
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import add_payload
 from farhand.sensing.observer import MomentumObserver
 from farhand.torque.check import check
 from farhand.torque.excitation import excitation
 from farhand.torque.fit import data_sheet, identified
-from farhand.torque.floor import Detector, contact_map, external, noise_floor
+from farhand.torque.floor import Detector, NoiseFloor, contact_map, external, noise_floor
 from farhand.torque.log import read_log
 from farhand.torque.overlay import read_model
 from farhand.torque.regressor import BODY, DataSheet
@@ -185,6 +185,22 @@ def test_half_of_the_contacts_at_the_floor_are_detected(tmp_path, fitted):
 
     assert share(0.3) < 0.25 and share(2.0) > 0.95
     assert share(1.0) == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("least", "words"),
+    [
+        (1.8, "1.8 N sideways, 4.0 N forward and 2.5 N up"),
+        (
+            0.08,
+            "0.50 N sideways, 4.0 N forward and 2.5 N up; less than about 0.5 N no hand notices",
+        ),
+    ],
+)
+def test_no_one_is_promised_to_feel_what_no_hand_notices(least, words):
+    """A floor below that of a hand is not what a person feels."""
+    floor = NoiseFloor(np.array([4.0, least, 2.5]), np.ones(3), np.ones(6), np.full(3, 9.0))
+    assert sentence(floor) == f"you will feel contacts above {words}"
 
 
 def test_an_arm_believes_the_model_of_a_file(tmp_path):
