@@ -49,6 +49,8 @@ def contacts_figure(rows):
             )
     ax.set_xscale("log")
     ax.set_yscale("log")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter("{x:g}")
     ax.set_xlim(low, high)
     ax.set_ylim(low, high)
     ratios = np.array([y / x for x, y in pairs])
