@@ -190,11 +190,8 @@ def test_half_of_the_contacts_at_the_floor_are_detected(tmp_path, fitted):
 @pytest.mark.parametrize(
     ("least", "words"),
     [
-        (1.8, "1.8 N sideways, 4.0 N forward and 2.5 N up"),
-        (
-            0.08,
-            "0.50 N sideways, 4.0 N forward and 2.5 N up; less than about 0.5 N no hand notices",
-        ),
+        (1.8, "1.8 N sideways, 4 N forward and 2.5 N up"),
+        (0.08, "0.50 N sideways, 4 N forward and 2.5 N up; less than about 0.5 N no hand notices"),
     ],
 )
 def test_no_one_is_promised_to_feel_what_no_hand_notices(least, words):
