@@ -55,12 +55,15 @@ def as_used(result: TorqueCheck) -> Estimates:
 
     A law takes the readings as they are, and an overlay has no tool that weighs less than nothing:
     a scale of 0.97 or such a tool, which the log can hardly tell from 1 and from none, would be
-    missing in what the arm believes. The bodies and friction take it up instead.
+    missing in what the arm believes. The bodies and friction take it up instead. A joint with much
+    viscous friction hardly tells a delay from rotor inertia: each joint's own would be traded in.
     """
     solution, n = result.solution, len(result.log.joints)
     named = {one.kind for one in result.findings}
     wrong = [j - 1 for one in result.findings if one.kind in ("scale", "sign") for j in one.joints]
-    known = {"scale": np.ones(n)}
+    # no drive reads a torque before it acts
+    late = max(result.delay.value, 0.0) if "delay" in named else 0.0
+    known = {"scale": np.ones(n), "delay": np.full(n, late - solution.problem.samples.shift)}
     known["scale"][slice(None) if result.log.kind == "current" else wrong] = np.nan
     if "tool" not in named or result.tool_mass.value < 0.0:
         known["tool"] = np.zeros(5)

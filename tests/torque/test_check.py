@@ -20,7 +20,7 @@ from farhand.robots.edits import add_payload
 from farhand.sensing.observer import MomentumObserver
 from farhand.torque.check import check
 from farhand.torque.excitation import excitation
-from farhand.torque.fit import data_sheet, identified
+from farhand.torque.fit import as_used, data_sheet, identified
 from farhand.torque.floor import Detector, NoiseFloor, contact_map, external, noise_floor
 from farhand.torque.log import read_log
 from farhand.torque.overlay import read_model
@@ -160,6 +160,13 @@ def test_a_file_that_is_too_heavy_at_the_tool_gives_a_fitted_model_with_the_righ
         errors.append([fitted.gravity - true.gravity, sheet.gravity - true.gravity])
     ours, theirs = np.sqrt(np.mean(np.square(errors), axis=(0, 2)))
     assert ours < max(0.1 * theirs, 0.02)
+
+
+def test_a_delay_that_is_not_named_is_not_traded_for_rotor_inertia(plain):
+    """Of a joint with viscous friction only their sum shows; without a delay, rotors are right."""
+    used = as_used(plain)
+    np.testing.assert_allclose(used.value("delay"), 0.0, atol=1e-9)
+    np.testing.assert_allclose(used.value("scale"), 1.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("fitted", [False, True])
