@@ -49,6 +49,8 @@ def contacts_figure(rows):
             )
     ax.set_xscale("log")
     ax.set_yscale("log")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter("{x:g}")
     ax.set_xlim(low, high)
     ax.set_ylim(low, high)
     ratios = np.array([y / x for x, y in pairs])
@@ -70,9 +72,10 @@ def main(folder: str, *files: str) -> None:
         first = rows[0]
         floors = {
             model: NoiseFloor(
-                np.array([first[model][way]["predicted"] for way in DIRECTIONS]),
+                np.array([first[model][way]["log"] for way in DIRECTIONS]),
                 np.zeros(3),
                 np.zeros(0),
+                np.zeros(3),
             )
             for model in MODELS
         }

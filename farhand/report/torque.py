@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 Floors = dict[str, NoiseFloor]
 
+HAND_N = 0.5
+"""What a hand notices on a light handle, about."""
+
 GOOD_N, USABLE_N = 2.0, 6.0
-"""Floors up to which a law that feels through motor torque is good, and still usable; assumed. A
-hand notices about 0.5 N on a light handle, and light manual work takes 5 to 20 N."""
+"""Floors up to which a law that feels through motor torque is good, and still usable; assumed:
+light manual work takes 5 to 20 N."""
 
 MODEL = "#c0392b"
 SHEET_COLOUR, FITTED_COLOUR = str(LOOKS[1]["color"]), str(LOOKS[0]["color"])
@@ -33,8 +36,11 @@ _MUST_MEND = ("scale", "sign", "swapped", "delay")
 
 def sentence(floor: NoiseFloor) -> str:
     """The number that a person understands."""
-    forward, sideways, up = (number(value, 2) for value in floor.force)
-    return f"you will feel contacts above {sideways} N sideways, {forward} N forward and {up} N up"
+    forward, sideways, up = (number(max(value, HAND_N), 2) for value in floor.force)
+    words = f"you will feel contacts above {sideways} N sideways, {forward} N forward and {up} N up"
+    if floor.force.min() < HAND_N:
+        words += f"; less than about {HAND_N:g} N no hand notices"
+    return words
 
 
 def verdicts(result: TorqueCheck, floors: Floors) -> list[tuple[str, str]]:
@@ -73,6 +79,7 @@ def check_json(result: TorqueCheck, floors: Floors) -> dict[str, Any]:
     floor = {
         name: {
             "force": dict(zip(DIRECTIONS, one.force.tolist(), strict=True)),
+            "hard": dict(zip(DIRECTIONS, one.hard.tolist(), strict=True)),
             "moment": dict(zip(DIRECTIONS, one.moment.tolist(), strict=True)),
             "torque": one.torque.tolist(),
         }
@@ -160,12 +167,15 @@ def arm_rows(result: TorqueCheck, floors: Floors) -> list[tuple[str, str]]:
         ("delay", f"{spread(result.delay, 1e3)} ms"),
     ]
     for name, floor in floors.items():
-        force = ", ".join(
-            f"{number(value, 2)} N {way}"
-            for value, way in zip(floor.force, DIRECTIONS, strict=True)
+        force, hard = (
+            ", ".join(
+                f"{number(value, 2)} N {way}" for value, way in zip(values, DIRECTIONS, strict=True)
+            )
+            for values in (floor.force, floor.hard)
         )
         moment = ", ".join(number(value, 2) for value in floor.moment)
         rows.append((f"floor, {name}", f"{force}; {moment} N·m about x, y, z"))
+        rows.append((f"hardest tenth, {name}", hard))
     return rows
 
 
@@ -210,6 +220,8 @@ def floor_figure(floors: Floors) -> Figure:
         places = np.arange(3) + (k - 0.5 * (len(floors) - 1)) * width
         bars = ax.bar(places, floor.force, 0.9 * width, label=name, color=_COLOURS[name])
         ax.bar_label(bars, labels=[number(value, 2) for value in floor.force], padding=2)
+    ax.set_axisbelow(True)
+    ax.margins(y=0.12)
     ax.set_xticks(
         range(3), [f"{way} ({axis})" for way, axis in zip(DIRECTIONS, "xyz", strict=True)]
     )

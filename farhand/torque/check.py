@@ -466,7 +466,7 @@ def _judge_arm(
     if _sure(np.array(mass), np.array(deviation), MIN_TOOL_KG):
         half = INTERVAL * deviation
         what = "missing in" if mass > 0.0 else "too heavy in"
-        text = f"a tool of {abs(mass):.2g} ± {half:.1g} kg is {what} the robot's file"
+        text = f"a tool of {abs(mass):.2g} ± {half:.2g} kg is {what} the robot's file"
         findings.append(Cause("tool", (), text))
     elif not _clear(mass, deviation, MATTERS_TOOL_KG):
         unclear.append(Unclear("tool", (), "the motion hardly loads the wrist"))
@@ -481,7 +481,7 @@ def _judge_arm(
     delay, late = _common_delay(solution)
     if abs(delay) > max(SURE * late, MIN_DELAY_S, 1.5 * samples.step):
         count = delay / samples.step
-        length = f"{1e3 * delay:.2g} ± {1e3 * INTERVAL * late:.1g} ms"
+        length = f"{1e3 * delay:.2g} ± {1e3 * INTERVAL * late:.2g} ms"
         text = f"torque is {length} late ({count:.1f} samples)"
         findings.append(Cause("delay", (), text))
     elif not _clear(delay, late, max(2.5 * samples.step, 1.5 * MIN_DELAY_S)):

@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio as pin
 
 from farhand.robots import Robot
-from farhand.torque.check import MIN_TILT_RAD, TorqueCheck
+from farhand.torque.check import TorqueCheck
+from farhand.torque.identify import Estimates, solve
 from farhand.torque.overlay import IdentifiedModel
 from farhand.torque.regressor import BODY, DataSheet
 
@@ -18,18 +19,17 @@ def identified(result: TorqueCheck) -> IdentifiedModel:
 
     Masses and inertias are possible by construction, see :mod:`farhand.torque.regressor`.
     """
-    solution, log = result.solution, result.log
+    solution, log = as_used(result), result.log
     sheet, joints = solution.problem.sheet, list(log.joints)
     delta = solution.delta.reshape(-1, BODY)
     bodies = [body.inertia(own) for body, own in zip(sheet.bodies, delta, strict=True)]
-    named = {one.kind for one in result.findings}
-    tilt = np.array([one.value for one in result.tilt])
     bodies[sheet.carrier - 1] += _tool(solution.value("tool"), sheet, bodies[sheet.carrier - 1])
     start = data_sheet(result.robot)
     rotor, coulomb = start.rotor.copy(), start.coulomb.copy()
     viscous, scale, offset = start.viscous.copy(), start.scale.copy(), start.offset.copy()
     moves = np.array([len(y) > 50 for y in solution.problem.y])
     own = np.array(joints)[moves]
+    tilt = solution.value("tilt")
     rotor[joints] = solution.rotors
     coulomb[own] = np.maximum(solution.value("coulomb"), 0.0)[moves]
     viscous[own] = np.maximum(solution.value("viscous"), 0.0)[moves]
@@ -45,11 +45,31 @@ def identified(result: TorqueCheck) -> IdentifiedModel:
         viscous,
         scale,
         offset,
-        (float(tilt[0]), float(tilt[1]))
-        if "tilt" in named and np.hypot(*tilt) > MIN_TILT_RAD
-        else (0.0, 0.0),
+        (float(tilt[0]), float(tilt[1])),
         log.name,
     )
+
+
+def as_used(result: TorqueCheck) -> Estimates:
+    """The fit again, with all that the check does not call wrong as the robot's file says.
+
+    A law takes the readings as they are, and an overlay has no tool that weighs less than nothing:
+    a scale of 0.97 or such a tool, which the log can hardly tell from 1 and from none, would be
+    missing in what the arm believes. The bodies and friction take it up instead. A joint with much
+    viscous friction hardly tells a delay from rotor inertia: each joint's own would be traded in.
+    """
+    solution, n = result.solution, len(result.log.joints)
+    named = {one.kind for one in result.findings}
+    wrong = [j - 1 for one in result.findings if one.kind in ("scale", "sign") for j in one.joints]
+    # no drive reads a torque before it acts
+    late = max(result.delay.value, 0.0) if "delay" in named else 0.0
+    known = {"scale": np.ones(n), "delay": np.full(n, late - solution.problem.samples.shift)}
+    known["scale"][slice(None) if result.log.kind == "current" else wrong] = np.nan
+    if "tool" not in named or result.tool_mass.value < 0.0:
+        known["tool"] = np.zeros(5)
+    if "tilt" not in named:
+        known["tilt"] = np.zeros(2)
+    return solve(solution.problem, solution.layout.terms, solution.z, known)
 
 
 def data_sheet(robot: Robot) -> IdentifiedModel:

@@ -53,6 +53,8 @@ HELD_OUT = (0.6, 0.8)
 
 ROUNDS = 5
 ZERO_SCALE = 1e-12
+FIXED = 1e-12
+"""Deviation of a number that is not fitted."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class Layout:
     """Where each number is in z, and what is known of it before."""
 
     def __init__(self, problem: Problem, scales: Array, terms: frozenset[str]) -> None:
+        self.terms = terms
         bodies, joints = len(problem.sheet.bodies), len(problem.y)
         sizes = {"bodies": BODY * bodies, "rotor": joints, "tool": 5, "tilt": 2}
         sizes |= dict.fromkeys(LOCAL, joints)
@@ -140,7 +143,7 @@ class Layout:
             self.prior[self.at[name]] = size
         for name in (one for term, own in TERMS.items() if term not in terms for one in own):
             # a term that is left out stays where it is
-            self.prior[self.at[name]] = 1e-12
+            self.prior[self.at[name]] = FIXED
         self.middle = np.zeros(self.size)
 
 
@@ -207,9 +210,19 @@ def first_scales(problem: Problem) -> tuple[Array, Array]:
 
 
 def solve(
-    problem: Problem, terms: frozenset[str] = frozenset(), start: Array | None = None
+    problem: Problem,
+    terms: frozenset[str] = frozenset(),
+    start: Array | None = None,
+    known: dict[str, Array] | None = None,
 ) -> Estimates:
-    """The most probable numbers, and how far they may be off."""
+    """The most probable numbers, and how far they may be off.
+
+    Args:
+        problem: what is to be explained.
+        terms: optional terms that are fitted.
+        start: numbers to begin with.
+        known: numbers by name that are not fitted; NaN where one is.
+    """
     scales, _ = first_scales(problem)
     layout = Layout(problem, scales, terms)
     joints = len(problem.y)
@@ -220,6 +233,11 @@ def solve(
     layout.middle[layout.at["scale"]] = scales
     if start is not None:
         z = start.copy()
+    for name, values in (known or {}).items():
+        fixed = np.flatnonzero(np.isfinite(values))
+        at = layout.at[name].start + fixed
+        z[at] = layout.middle[at] = values[fixed]
+        layout.prior[at] = FIXED
     sigma = np.array([np.std(y) + 1e-12 if len(y) else 1.0 for y in problem.y])
     alike, spread = np.full(joints, 5.0), 1.0
     body = slice(0, layout.at["rotor"].stop)

@@ -14,10 +14,14 @@ COULOMB, VISCOUS = 1.5, 0.8  # [N·m], [N·m·s/rad]
 
 
 def arm_columns(
-    robot: str = "elbow6", seconds: float = 20.0, rate: float = 250.0, payload: float = 0.0
+    robot: str = "elbow6",
+    seconds: float = 20.0,
+    rate: float = 250.0,
+    payload: float = 0.0,
+    seed: int = 3,
 ) -> dict[str, np.ndarray]:
     """Columns of a log; friction in every joint, a little noise, nothing wrong but the payload."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     loaded = load_robot(robot)
     true = loaded.edited(add_payload(payload, (0.0, 0.0, 0.05))) if payload else loaded
     n = loaded.actuated.size - (loaded.gripper is not None)

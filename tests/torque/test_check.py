@@ -14,14 +14,14 @@ from farhand.errors import BadValue
 from farhand.friction.fit.data import write_columns
 from farhand.friction.fit.sliding import Estimate
 from farhand.report.output import show_table
-from farhand.report.torque import joint_table, spread
+from farhand.report.torque import joint_table, sentence, spread
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import add_payload
 from farhand.sensing.observer import MomentumObserver
 from farhand.torque.check import check
 from farhand.torque.excitation import excitation
-from farhand.torque.fit import data_sheet, identified
-from farhand.torque.floor import contact, noise_floor
+from farhand.torque.fit import as_used, data_sheet, identified
+from farhand.torque.floor import Detector, NoiseFloor, contact_map, external, noise_floor
 from farhand.torque.log import read_log
 from farhand.torque.overlay import read_model
 from farhand.torque.regressor import BODY, DataSheet
@@ -30,10 +30,15 @@ from tests.torque.arm_logs import COULOMB, VISCOUS, arm_columns
 ROBOT = load_robot("elbow6")
 
 
-def checked(tmp_path, columns):
-    """The check of these columns, through a file."""
+def logged(tmp_path, columns, robot=ROBOT):
+    """The log of these columns, through a file."""
     write_columns(tmp_path / "log.csv", columns)
-    return check(read_log(tmp_path / "log.csv", ROBOT), ROBOT)
+    return read_log(tmp_path / "log.csv", robot)
+
+
+def checked(tmp_path, columns, robot=ROBOT):
+    """The check of these columns."""
+    return check(logged(tmp_path, columns, robot), robot)
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +142,71 @@ def test_the_fitted_model_makes_the_arm_feel_less_when_nothing_touches_it(tmp_pa
     assert (after.force < 0.3 * before.force).all()
 
 
+@pytest.mark.parametrize("mass", [0.05, 0.5])
+def test_a_file_that_is_too_heavy_at_the_tool_gives_a_fitted_model_with_the_right_gravity(
+    tmp_path, mass
+):
+    """Named or not: no overlay can carry a tool of less than nothing, so the bodies take it up."""
+    heavy = ROBOT.edited(add_payload(mass, (0.0, 0.0, 0.05)))
+    model = identified(checked(tmp_path, arm_columns(), heavy))
+    np.testing.assert_array_equal(model.scale, 1.0)
+    sheet, fitted, true = Arm.of(heavy), Arm.of(heavy), Arm.of(ROBOT)
+    model.apply(fitted)
+    rng, errors = np.random.default_rng(0), []
+    for _ in range(50):
+        q = ROBOT.home + rng.uniform(-0.5, 0.5, 6)
+        for arm in (sheet, fitted, true):
+            arm.update(q, np.zeros(6))
+        errors.append([fitted.gravity - true.gravity, sheet.gravity - true.gravity])
+    ours, theirs = np.sqrt(np.mean(np.square(errors), axis=(0, 2)))
+    assert ours < max(0.1 * theirs, 0.02)
+
+
+def test_a_delay_that_is_not_named_is_not_traded_for_rotor_inertia(plain):
+    """Of a joint with viscous friction only their sum shows; without a delay, rotors are right."""
+    used = as_used(plain)
+    np.testing.assert_allclose(used.value("delay"), 0.0, atol=1e-9)
+    np.testing.assert_allclose(used.value("scale"), 1.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_the_floor_of_one_motion_holds_in_another(tmp_path, fitted):
+    """An arm with a tool that its file lacks: the file's error is no noise, but is judged alike."""
+    one, other = (logged(tmp_path, arm_columns(payload=1.5, seed=seed)) for seed in (3, 4))
+    model = identified(check(one, ROBOT)) if fitted else None
+    first, second = (external(ROBOT, log, model) for log in (one, other))
+    expected, own = (Detector.of(run).threshold(second)[:, :3] for run in (first, second))
+    np.testing.assert_allclose(np.median(expected / own, axis=0), 1.0, atol=0.25)
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_half_of_the_contacts_at_the_floor_are_detected(tmp_path, fitted):
+    """From either side; of those at half of it few are, and of those at twice nearly all."""
+    found = checked(tmp_path, arm_columns(payload=1.5))
+    free = external(ROBOT, found.log, identified(found) if fitted else None)
+    threshold = Detector.of(free).threshold(free)[:, 1]
+
+    def share(size):
+        pushes = (free.wrench[:, 1] + way * size * threshold for way in (1.0, -1.0))
+        return np.mean([np.abs(push) > threshold for push in pushes])
+
+    assert share(0.3) < 0.25 and share(2.0) > 0.95
+    assert share(1.0) == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("least", "words"),
+    [
+        (1.8, "1.8 N sideways, 4 N forward and 2.5 N up"),
+        (0.08, "0.50 N sideways, 4 N forward and 2.5 N up; less than about 0.5 N no hand notices"),
+    ],
+)
+def test_no_one_is_promised_to_feel_what_no_hand_notices(least, words):
+    """A floor below that of a hand is not what a person feels."""
+    floor = NoiseFloor(np.array([4.0, least, 2.5]), np.ones(3), np.ones(6), np.full(3, 9.0))
+    assert sentence(floor) == f"you will feel contacts above {words}"
+
+
 def test_an_arm_believes_the_model_of_a_file(tmp_path):
     """Gravity of an arm with the overlay of a heavier robot is that robot's; so is its mass."""
     heavy = ROBOT.edited(add_payload(0.7, (0.01, 0.0, 0.05), (1e-3, 1e-3, 1e-3)))
@@ -205,7 +275,7 @@ def test_an_observer_takes_known_dry_friction_off():
         arm.update(ROBOT.home + 1e-3 * k * v, v)
         observer.update(arm.bias + arm.dry * np.sign(v), 1e-3)
     assert np.abs(observer.torque).max() < 0.05
-    assert abs(contact(arm, observer.torque)[1]) < 0.1
+    assert abs((contact_map(arm) @ observer.torque)[1]) < 0.1
 
 
 def test_the_protocol_stays_within_limits_and_begins_at_rest_at_home():
