@@ -188,7 +188,7 @@ def _point(cell: JointCell) -> Point:
         rig.close()
 
 
-def _at(cell: JointCell, value: float) -> WholeLoop:
+def loop_at(cell: JointCell, value: float) -> WholeLoop:
     """The loop at a value of what grows."""
     point = _point(cell)
     if cell.question == "delay":
@@ -241,13 +241,13 @@ def predicted(cell: JointCell) -> float:
     return onset if 0.0 < onset < math.inf else math.nan
 
 
-def shakes(cell: JointCell, value: float) -> bool:
-    """Whether the rig itself shakes at a value of what grows."""
-    seconds, slow = trial_rule(leading_swing(_at(cell, value)))
+def trial_of(cell: JointCell, value: float) -> StabilityTrial:
+    """A run of the rig itself at a value of what grows."""
+    seconds, slow = trial_rule(leading_swing(loop_at(cell, value)))
     delay = 1e3 * value if cell.question == "delay" else cell.delay
     wall = value if cell.question == "wall" else cell.wall
     hand = _point(cell).loop.hand
-    trial = StabilityTrial(
+    return StabilityTrial(
         "pair",
         cell.law,
         delay,
@@ -259,7 +259,11 @@ def shakes(cell: JointCell, value: float) -> bool:
         dry_friction=False,
         slow=slow,
     )
-    return bool(attempt(trial)["shakes"])
+
+
+def shakes(cell: JointCell, value: float) -> bool:
+    """Whether the rig itself shakes at a value of what grows."""
+    return bool(attempt(trial_of(cell, value))["shakes"])
 
 
 def judge(cell: JointCell) -> dict[str, Any]:
