@@ -11,7 +11,7 @@ import pytest
 
 from farhand.analysis.stability.loop import LoopArm
 from farhand.analysis.stability.operating_point import operating_point
-from farhand.analysis.stability.spectrum import unrolled
+from farhand.analysis.stability.spectrum import CharacteristicCircle, unrolled
 from farhand.running import stability_trial
 from farhand_lab.laws.joint_margins import (
     ABOVE,
@@ -132,3 +132,12 @@ def test_a_press_drives_the_free_elbow_of_redundant_arms_away_and_that_is_not_sh
     assert abs(growth[0]) < 1e-3
     assert growth[1] == pytest.approx(seen["rate"], rel=0.1)
     assert seen["rate"] > 0.05
+
+
+@pytest.mark.parametrize("times", [0.9604, 0.9747, 1.1])
+def test_round_the_circle_like_arms_are_counted_as_their_eigenvalues_say(times):
+    """Two xArm7 have the same roots twice: turns of both factors may cancel between two points."""
+    cell = JointCell("xarm7", "xarm7", "four-channel", "gain", 23.0, 12.0, 900.0, 1.0)
+    loop = loop_at(cell, times)
+    assert np.abs(np.linalg.eigvals(unrolled(*loop.matrices(), loop.delay))).max() < 1.0
+    assert CharacteristicCircle(loop, loop.delay).stable(loop.delay)
