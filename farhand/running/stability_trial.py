@@ -30,10 +30,14 @@ TOOLS_KEEP = 0.98
 SLOW_DECAY = 0.05
 """Rate of decay below which a motion of coupled joints counts as steady, [1/s]."""
 
-CREEP_DEGREE = 4
-"""Of the polynomial over a window that counts as creeping, not as shaking."""
+CREEP_DEGREE, CREEP_CYCLES = 4, 4
+"""Degree of the polynomial over a window, and number of its cycles, that count as creeping, not as
+shaking. A press drives the free elbow of a redundant arm away exponentially."""
 
-MIN_AMPLITUDE_M, MIN_SPEED = 5e-5, 1e-7
+TAPER = (0.35875, -0.48829, 0.14128, -0.01168)
+"""Cosines of Blackman and Harris: no more than 3e-5 of what creeps shows beyond those cycles."""
+
+MIN_AMPLITUDE_M, MIN_SPEED = 5e-5, 1e-5
 """A larger steady motion counts as shaking, if there are no encoder steps; of joints in [rad/s]."""
 
 
@@ -51,6 +55,7 @@ class StabilityTrial:
     quantum: float = 0.0  # encoder step at the tool, [m]; five of them are the smallest limit cycle
     seconds: float = TRIAL_S  # how long it takes, [s]
     dry_friction: bool = True  # whether the joints have theirs
+    slow: float = SLOW_DECAY  # rate of decay below which coupled joints shake, [1/s]
 
     @property
     def name(self) -> str:
@@ -105,7 +110,7 @@ def attempt(trial: StabilityTrial) -> dict[str, Any]:
             # A fifth of the time is left for what settles fast; the windows share the rest.
             window = 0.4 * (trial.seconds - KICK_AT_S)
             swings = _joint_speeds(rig, trial.seconds, window)
-            shakes = swings[-1] > max(np.exp(-SLOW_DECAY * window) * swings[0], MIN_SPEED)
+            shakes = swings[-1] > max(np.exp(-trial.slow * window) * swings[0], MIN_SPEED)
         else:
             swings = _swings(rig, axis, back, trial.seconds)
             grows = swings[-1] > max(1.05 * swings[-2], 1e-6 + 2.0 * trial.quantum)
@@ -133,7 +138,7 @@ def _swings(rig: Any, axis: np.ndarray, back: np.ndarray, seconds: float) -> lis
 
 
 def _joint_speeds(rig: Any, seconds: float, window: float) -> list[float]:
-    """Root mean square speed of the joint that moves most, in the last two windows, [rad/s].
+    """Root mean square speed of the joint that swings most, in the last two windows, [rad/s].
 
     What only creeps is left out.
     """
@@ -143,9 +148,17 @@ def _joint_speeds(rig: Any, seconds: float, window: float) -> list[float]:
         for name in rig.world.placed:
             times = history.times(name)
             inside = (times >= since) & (times < since + window)
-            t = np.vander((times[inside] - since) / window, CREEP_DEGREE + 1)
-            v = history.signal(name, "v")[inside]
-            creep = t @ np.linalg.lstsq(t, v, rcond=None)[0]
-            sizes.append(float(np.sqrt(np.square(v - creep).mean(axis=0)).max()))
+            sizes.append(float(swinging(history.signal(name, "v")[inside]).max()))
         speeds.append(max(sizes))
     return speeds
+
+
+def swinging(v: np.ndarray) -> np.ndarray:
+    """Root mean square of every column, without what creeps: evenly sampled over one window."""
+    share = np.arange(len(v)) / len(v)
+    t = np.vander(share, CREEP_DEGREE + 1)
+    v = v - t @ np.linalg.lstsq(t, v, rcond=None)[0]
+    taper = sum(c * np.cos(2.0 * np.pi * k * share) for k, c in enumerate(TAPER))
+    spectrum = np.abs(np.fft.rfft(v * np.asarray(taper)[:, None], axis=0))[CREEP_CYCLES:]
+    power: np.ndarray = 2.0 * np.square(spectrum).sum(axis=0)
+    return np.sqrt(power / (len(v) * np.square(taper).sum()))

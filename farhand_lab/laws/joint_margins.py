@@ -14,18 +14,21 @@ from __future__ import annotations
 import math
 import random
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from itertools import islice, product
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
+from farhand.analysis.stability.loop import WholeLoop
 from farhand.analysis.stability.operating_point import Point, operating_point
-from farhand.analysis.stability.spectrum import largest_stable, largest_stable_delay
+from farhand.analysis.stability.spectrum import largest_stable, largest_stable_delay, unrolled
 from farhand.analysis.stability.sweep import sweep
 from farhand.report.page import ReportPage
 from farhand.rigs import Options, build_rig
-from farhand.running.stability_trial import StabilityTrial, attempt
+from farhand.running.stability_trial import KICK_AT_S, SLOW_DECAY, StabilityTrial, attempt
 from farhand.world import ImpedanceHand
 
 BELOW, ABOVE = 0.85, 1.15
@@ -37,9 +40,18 @@ GAINS, WALLS, MAX_DELAY_S = (0.05, 100.0), (50.0, 1e4), 0.4
 MIN_DELAY_S = 0.02
 """Round trip below which an onset cannot be tried within 15 %: a tick each way is 2 ms."""
 
-TRIAL_S = 30.0
-"""Length of a trial; the first two grids were judged by trials of 4 s, and of 8 s over more than
-100 ms, in which growth by less than 0.3 1/s is hidden by what still decays, [s]."""
+PERIODS, FOLDS = 8.0, 2.0
+"""What a window of a trial holds: periods of the swing that is predicted to fall slowest or grow
+fastest, and e-folds of it."""
+
+SHORTEST_S, LONGEST_S = 12.0, 30.0
+"""Trials, [s]. Those of the first two grids took 4 s, and 8 s over more than 100 ms."""
+
+SLOWEST_HZ = 0.1
+"""Frequency of the slowest motion that is a swing, [Hz]."""
+
+MOST_STATES = 1500
+"""Above so many, rates are not computed, and the trial is the longest, [-]."""
 
 COUNT = 110
 """How many cells with an onset are tried."""
@@ -148,15 +160,15 @@ GRIDS = {
         hands=(0.6, 1.5),
     ),
     "third": MarginGrid(
-        seed=26,
+        seed=27,
         pairs=(*PAIRS, ("ur5e", "lwa4p"), ("koch-leader", "koch"), ("iiwa14", "fr3")),
-        frequency=22.0,
-        frequencies=(18.0, 28.0),
-        delays=(8.0, 50.0),
-        delays_at_wall=(4.0, 25.0),
-        wall=1200.0,
-        walls=(650.0, 2500.0),
-        hands=(0.5, 1.2),
+        frequency=23.0,
+        frequencies=(17.0, 29.0),
+        delays=(12.0, 30.0),
+        delays_at_wall=(8.0, 16.0),
+        wall=900.0,
+        walls=(600.0, 1800.0),
+        hands=(0.7, 1.1),
     ),
 }
 
@@ -176,6 +188,44 @@ def _point(cell: JointCell) -> Point:
         rig.close()
 
 
+def loop_at(cell: JointCell, value: float) -> WholeLoop:
+    """The loop at a value of what grows."""
+    point = _point(cell)
+    if cell.question == "delay":
+        ticks = math.ceil(0.5 * value / point.whole.period - 1e-9)
+        return replace(point.whole, delay=ticks)
+    return point.at_wall(value) if cell.question == "wall" else point.at_force(value)
+
+
+def leading_swing(loop: WholeLoop) -> tuple[float, float] | None:
+    """Rate [1/s] and frequency [Hz] of the swing that falls slowest or grows fastest.
+
+    None if there are too many states, or no swings.
+    """
+    A, B, R = loop.matrices()
+    if len(A) + len(R) * loop.delay > MOST_STATES:
+        return None
+    z = np.linalg.eigvals(unrolled(A, B, R, loop.delay)).astype(complex)
+    s = np.log(z[np.abs(z) > 0.5]) / loop.period
+    s = s[s.imag > 2.0 * np.pi * SLOWEST_HZ]
+    if not len(s):
+        return None
+    lead = s[np.argmax(s.real)]
+    return float(lead.real), float(lead.imag / (2.0 * np.pi))
+
+
+def trial_rule(swing: tuple[float, float] | None) -> tuple[float, float]:
+    """Length of a trial [s], and the rate of decay below which it shakes, [1/s].
+
+    A window is 0.4 of the trial. What falls half as fast as predicted is still calm.
+    """
+    if swing is None:
+        return LONGEST_S, SLOW_DECAY
+    rate, frequency = abs(swing[0]), swing[1]
+    wanted = max(PERIODS / frequency, FOLDS / max(rate, 1e-9)) / 0.4
+    return min(max(KICK_AT_S + wanted, SHORTEST_S), LONGEST_S), min(SLOW_DECAY, 0.5 * rate)
+
+
 @cache
 def predicted(cell: JointCell) -> float:
     """Onset: force scale [-], wall stiffness [N/m] or round trip [s]; NaN if there is none."""
@@ -191,12 +241,13 @@ def predicted(cell: JointCell) -> float:
     return onset if 0.0 < onset < math.inf else math.nan
 
 
-def shakes(cell: JointCell, value: float) -> bool:
-    """Whether the rig itself shakes at a value of what grows."""
+def trial_of(cell: JointCell, value: float) -> StabilityTrial:
+    """A run of the rig itself at a value of what grows."""
+    seconds, slow = trial_rule(leading_swing(loop_at(cell, value)))
     delay = 1e3 * value if cell.question == "delay" else cell.delay
     wall = value if cell.question == "wall" else cell.wall
     hand = _point(cell).loop.hand
-    trial = StabilityTrial(
+    return StabilityTrial(
         "pair",
         cell.law,
         delay,
@@ -204,10 +255,15 @@ def shakes(cell: JointCell, value: float) -> bool:
         WALL_DAMPING,
         (hand.stiffness, hand.damping),
         tuple(cell.settings(value)),
-        seconds=TRIAL_S,
+        seconds=seconds,
         dry_friction=False,
+        slow=slow,
     )
-    return bool(attempt(trial)["shakes"])
+
+
+def shakes(cell: JointCell, value: float) -> bool:
+    """Whether the rig itself shakes at a value of what grows."""
+    return bool(attempt(trial_of(cell, value))["shakes"])
 
 
 def judge(cell: JointCell) -> dict[str, Any]:

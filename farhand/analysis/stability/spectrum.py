@@ -309,9 +309,12 @@ class CharacteristicCircle:
         """Phase of f at the points, [rad]; adds points until it is certain."""
         for _ in range(MAX_REFINEMENTS):
             closed = self.closed(delay)
-            phase: Array = self._phase + np.unwrap(np.angle(closed))
+            turned = np.unwrap(np.angle(closed))
+            phase: Array = self._phase + turned
             grown = np.abs(np.diff(np.log(np.maximum(np.abs(closed), 1e-300))))
             wide = (np.abs(np.diff(phase)) > MAX_TURN) | (grown > MAX_TURN)
+            # Turns of both factors may cancel where like arms have the same roots twice.
+            wide |= np.abs(np.diff(turned)) > MAX_TURN
             if not wide.any():
                 break
             self._add(0.5 * (self._angles[1:] + self._angles[:-1])[wide])
