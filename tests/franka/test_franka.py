@@ -27,13 +27,16 @@ PATIENT = 1.0
 """How old a state may be for these tests, [s]: two arms and two clients share a test machine."""
 
 
+STIFFNESS = 225.0  # of the springs, over the joint's inertia, [1/s²]
+
+
 def hold(plant: FrankaPlant, seconds: float, goal: np.ndarray) -> None:
     """Hold an arm by springs, in wall time."""
     arm, command, began = Arm.of(ROBOT), JointTorque(7), time.monotonic()
     while time.monotonic() - began < seconds and plant.fault is None:
         sample = plant.read(time.monotonic_ns())
         arm.update(sample.q, sample.v)
-        pull = 225.0 * (goal - sample.q) - 30.0 * sample.v
+        pull = STIFFNESS * (goal - sample.q) - 30.0 * sample.v
         command.value[:] = arm.M.diagonal() * pull + arm.gravity
         plant.write(command, 0)
         time.sleep(0.001)
@@ -84,7 +87,12 @@ def test_one_arm_is_held_and_moved(simulated) -> None:
         goal = before + [0.2, 0.1, 0.0, 0.1, 0.0, 0.0, 0.2]
         hold(plant, 2.0, goal)
         assert plant.fault is None and plant.external is None
-        np.testing.assert_allclose(arm.ask()["q"], goal, atol=0.01)
+        there = arm.ask()
+        # the springs leave each joint where dry friction may hold it
+        model = Arm.of(ROBOT)
+        model.update(np.array(there["q"]), np.zeros(7))
+        held = np.array(there["friction"]) / (STIFFNESS * model.M.diagonal())
+        assert (np.abs(np.array(there["q"]) - goal) < held + 1e-3).all()
         assert plant.read(0) and plant._state["success"] > 0.9
         plant.write(Brake(7), 0)
         time.sleep(0.5)
