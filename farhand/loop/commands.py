@@ -6,6 +6,7 @@ import heapq
 import itertools
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
 
@@ -69,6 +70,8 @@ class Commands:
     #: the commands applied so far, in order, at least the last :data:`MOST_LOGGED`
     log: list[Logged] = field(default_factory=list)
     forgotten: int = 0  #: how many came before those
+    #: called in every tick before commands are applied, such as a socket's; it must not wait
+    source: Callable[[int], None] | None = None
 
     def __post_init__(self) -> None:
         """Start empty."""
@@ -124,6 +127,8 @@ class Commands:
 
     def due(self, now_ns: int) -> list[Request]:
         """Take everything that is due."""
+        if self.source is not None:
+            self.source(now_ns)
         if not self._now and not (self._later and self._later[0][0] <= now_ns):
             return _NOTHING
         requests = [

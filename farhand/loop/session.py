@@ -6,7 +6,9 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 from numbers import Real
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +38,9 @@ STAGES = ("physics", "sense", "law", "act")
 
 SECTIONS = {"sense": "read", "law": "law", "act": "write"}
 """Where the timing table counts stations and bridges."""
+
+ADDED = {"sense": "read", "law": "law"}
+"""Where it counts what is added between them; the rest is ``other``."""
 
 
 class Physics(Protocol):
@@ -215,7 +220,8 @@ class Session:
         self._end_lockstep()
         if after not in STAGES:
             raise UnknownName("stage of a tick", after, STAGES)
-        part = Part(step, self._base_ns if period_ns is None else period_ns, after)
+        period_ns = self._base_ns if period_ns is None else period_ns
+        part = Part(step, period_ns, after, section=ADDED.get(after, "other"))
         if after == "physics":
             self._before_commands.append(part)
         else:
@@ -248,10 +254,16 @@ class Session:
         pause_ns = self.now_ns + round(every * 1e9)
         self._in_step = len({(part.period_ns, part.next_ns) for part in self.parts}) == 1
         self._due_ns = self.parts[0].next_ns
+        meters = {} if self.cycle is None else self.cycle.meters
         for part in self.parts:
-            meter = None if self.cycle is None else self.cycle.meters[part.section]
-            part.call = part.step if meter is None else meter.timed(part.step)
+            part.call = meters[part.section].timed(part.step) if meters else part.step
         self._calls = tuple(part.call for part in self.parts)
+        if meters:
+            # in lockstep, one look at the clock for neighbours of one section
+            sections = groupby(self.parts, attrgetter("section"))
+            self._calls = tuple(
+                meters[name].timed(*(part.step for part in parts)) for name, parts in sections
+            )
         self._base_ns = min(part.period_ns for part in self.parts)
         self.clock.start()
         origin_ns = self.now_ns

@@ -256,6 +256,8 @@ class StationTarget:
         if not (engagement.wanted or own > 0.0):
             self._station.leave(contribution)
             self._contribution = None
+            for leading in self._leading:
+                leading.leave()
 
     def _watch_leaders(self, now_ns: int) -> None:
         """Give the station to a person who pushes; hold still if the leader cannot follow."""
@@ -373,8 +375,7 @@ class LeaderFollowing:
         self._follows = two_way and (pulls or self._spring is not None)
         self._of_joints = law.port.space == "joints"
         self._felt = np.zeros(law.port.leader_size)
-        if self._spring is not None and self._able:
-            self._contribution = station.join()
+        self._contribution: Contribution | None = None
         limits, unknown = station.guard.limits, np.full(station.arm.nv, np.inf)
         self._speed = unknown if limits is None else limits.velocity
         slides = frozenset() if limits is None else limits.slides
@@ -428,8 +429,9 @@ class LeaderFollowing:
 
     def step(self, gain: float) -> None:
         """Pull the leader back by the law's spring, as far as a program drives the follower."""
-        if self._spring is None:
+        if self._spring is None or not self._able:
             return
+        self._contribution = self._contribution or self._station.join()
         law, contribution = self._law, self._contribution
         gain *= self._bridge.a.contribution.gain
         law.mapping.back(self._spring.pull(law.error, law.rate), self._felt)
@@ -438,6 +440,12 @@ class LeaderFollowing:
             contribution.torque = -gain * self._felt
         else:
             np.multiply(self._felt, -gain, out=contribution.wrench)
+
+    def leave(self) -> None:
+        """Pull no more until the next step."""
+        if self._contribution is not None:
+            self._station.leave(self._contribution)
+            self._contribution = None
 
     def was_engaged_again(self) -> bool:
         """Whether the map has changed since the last call."""

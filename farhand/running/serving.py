@@ -23,7 +23,7 @@ MAX_CLIENTS = 16
 MAX_TEXT = 1000
 """Letters of an answer: six bytes each in JSON at most, so that it is one message."""
 
-IDLE_TICKS, LOOK_EVERY = 200, 5
+IDLE_TICKS, LOOK_EVERY = 20, 5
 """After that many ticks without a message the loop looks for one in every fifth tick only."""
 
 LOG_TAIL = 256
@@ -72,18 +72,19 @@ class NamedSession:
             raise FileError(f"cannot serve at {self._path}: {error.strerror or error}") from None
         self._ready.register(self._listener, select.EPOLLIN)
         save_scene(rig, self.name)
-        rig.session.add(self.step)
+        rig.session.commands.source = self.step
 
     def step(self, now_ns: int) -> None:
-        """Answer what the tick has carried out, and take one message; never waits."""
-        if not self._listening:
-            self._listening = True
-            self._listener.listen(MAX_CLIENTS)
-        if self._waiting:
-            self._answer()
+        """Answer what the last tick has carried out, and take one message; never waits."""
         self._idle += 1
         if self._idle > IDLE_TICKS and self._idle % LOOK_EVERY:
             return
+        if not self._listening and self._session.ticks:
+            self._listening = True
+            self._listener.listen(MAX_CLIENTS)
+        if self._waiting:
+            self._idle = 0
+            self._answer()
         for number, _ in self._ready.poll(0, 1):
             self._idle = 0
             client = self._clients.get(number)
