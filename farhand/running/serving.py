@@ -23,8 +23,8 @@ MAX_CLIENTS = 16
 MAX_TEXT = 1000
 """Letters of an answer: six bytes each in JSON at most, so that it is one message."""
 
-IDLE_TICKS, LOOK_EVERY = 20, 5
-"""After that many ticks without a message the loop looks for one in every fifth tick only."""
+IDLE_TICKS, LOOK_EVERY = 50, 10
+"""After that many ticks without a message the loop looks for one in every tenth tick only."""
 
 LOG_TAIL = 256
 """Newest commands among which an answer is looked for; each client has one on its way."""
