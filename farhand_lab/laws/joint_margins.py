@@ -51,7 +51,7 @@ SLOWEST_HZ = 0.1
 """Frequency of the slowest motion that is a swing, [Hz]."""
 
 MOST_STATES = 1500
-"""Above so many, rates are not computed, and the trial is the longest, [-]."""
+"""Size of a loop above which its rates are not computed and its trial is the longest, [-]."""
 
 COUNT = 110
 """How many cells with an onset are tried."""
